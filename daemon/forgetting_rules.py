@@ -78,8 +78,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Cosine from which an answer used a record (T3)."""
     half_lives: HalfLives = HalfLives()
     """Half-lives of recency, in calendar days (T2)."""
-    review_days: Days = 180.0
-    """Calendar days after which a situational record is reviewed; a semi-stable one after twice as many (T12)."""
+    review_days: Days = 30.0
+    """Calendar days after which a situational or semi-stable record is reviewed (T12)."""
+    stable_review_days: Days = 120.0
+    """The same of a stable record."""
     overdue_confidence: Share = 0.9
     """Factor on a record's confidence when its review is overdue, once per period (T12)."""
     change_sessions: Number = 3

@@ -93,6 +93,16 @@ class Learn(Request, tag="learn", frozen=True, kw_only=True):
     text: Words
 
 
+class AddEvidence(Request, tag="add_evidence", frozen=True, kw_only=True):
+    """Add artifacts to a record as evidence, or remove them (R5). A `ref` is an address with http, a commit's hash, or
+    else the absolute path of a file."""
+
+    id: str
+    refs: Names
+    note: Words = ""
+    remove: bool = False
+
+
 class ProposeForget(Request, tag="propose_forget", frozen=True, kw_only=True):
     """Propose on behalf of an agent to forget records; the user decides (`decide`). With `hide` no read returns them
     until then, except records that the user pinned or decided to keep before."""

@@ -184,10 +184,14 @@ TaskOutcome = Literal["", "success", "failure", "prevented"]
 """How the task ended in which records were used: it succeeded, it failed, or they prevented an error."""
 
 
+Lesson = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+
+
 class Feedback(Request, tag="feedback", frozen=True, kw_only=True):
     """Report which records of the answer `recall` were useful, and the `outcome` of the task: success and a prevented
     error raise the impact of what was used (T3, T4); of a failed task the scorer learns half as much (Q6). `failed`
-    says the same as the outcome `failure`."""
+    says the same as the outcome `failure`. `learned`: what records taught, by id, under `perspective`, by default the
+    answer's (R7)."""
 
     recall: str = ""
     used: Ids = ()
@@ -195,6 +199,8 @@ class Feedback(Request, tag="feedback", frozen=True, kw_only=True):
     wrong: Ids = ()
     failed: bool = False
     outcome: TaskOutcome = ""
+    perspective: Annotated[str, msgspec.Meta(max_length=40)] = ""
+    learned: Annotated[dict[str, Lesson], msgspec.Meta(max_length=20)] | None = None
 
 
 class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True):

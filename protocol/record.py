@@ -62,6 +62,15 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     at: str
 
 
+class Artifact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A durable thing that proves a record (R5): a file by its absolute path, a page by its address, a commit by its
+    hash. memd keeps the reference and reads nothing behind it."""
+
+    type: Literal["file", "url", "commit"]
+    ref: str
+    note: str = ""
+
+
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The source of a record (R4). `quote` is verbatim: the archive's text of the span, while the turn is retained."""
 
@@ -123,6 +132,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     learnings: dict[str, str] = {}
+    artifacts: tuple[Artifact, ...] = ()
     language: str = "en"
     valid_from: str = ""
     valid_to: str = ""

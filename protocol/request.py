@@ -7,7 +7,18 @@ from typing import Annotated, Literal
 import msgspec
 
 from .access import Grant, ListGrants, Revoke
-from .corrections import Confirm, Correct, Decide, Learn, ListInbox, Pin, PlanReview, ProposeForget, Restore
+from .corrections import (
+    AddEvidence,
+    Confirm,
+    Correct,
+    Decide,
+    Learn,
+    ListInbox,
+    Pin,
+    PlanReview,
+    ProposeForget,
+    Restore,
+)
 from .dead_letters import ListLetters, Retry
 from .decay import ListFading, PutToSleep
 from .event import AnyEvent, Origin, Repository
@@ -259,7 +270,7 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
 _Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
 _Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline
 _Sessions = ListSessions | GetSession | GetTranscript
-_Changes = Capture | Remember | Edit | Correct | Restore | Pin | PlanReview | Learn | Undo | Redo
+_Changes = Capture | Remember | Edit | Correct | Restore | Pin | PlanReview | Learn | AddEvidence | Undo | Redo
 _Decisions = Confirm | ProposeForget | ListInbox | Decide
 _Forgetting = PreviewForget | Forget | Compact | ScanSecrets | Expire | PutToSleep | ListFading
 _PoolRequests = Pools | WhyScope | BindScope | MoveRecords | LeaveProject | OpenAgent

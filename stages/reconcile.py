@@ -261,9 +261,7 @@ class _Judgement:
     ) -> Proposal:
         record = msgspec.structs.replace(record, supersedes=tuple(retirement.id for retirement in retires))
         if own := self._own:
-            record = msgspec.structs.replace(
-                record, rev=own.rev + 1, learned_at=own.learned_at, review=own.review, learnings=own.learnings
-            )
+            record = msgspec.structs.replace(record, rev=own.rev + 1, learned_at=own.learned_at)
         self._state.retired.update(retirement.id for retirement in retires)
         if record.status in LIVE:
             self._state.records[record.id] = (record, self._candidate.vector)

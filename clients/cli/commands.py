@@ -32,6 +32,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "pin": ("edit", "Pin records: they come first in the profile."),
         "unpin": ("edit", "Unpin records."),
         "review": ("edit", "Set when to look at a record again, and what would change it."),
+        "evidence": ("edit", "Show what proves a record, or add files and commits."),
         "learn": ("edit", "Note what a record teaches for one concern of an agent."),
         "restore": ("edit", "Restore archived records."),
         "undo": ("forget", "Hide everything learned from a session or an import."),

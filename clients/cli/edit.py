@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from ..python.client import session_here
 from .connection import deliver, reach
 from .options import Cwd, Id, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
-from .wording import count, facts, learnings, pool_name, reviewed, row, short, state
+from .wording import artifacts, count, facts, learnings, pool_name, reviewed, row, short, state
 
 if TYPE_CHECKING:
     from ...protocol.corrections import JudgedRecord
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 PERSONAL = "personal"
 POLL_S = 0.02
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
 TERMINAL_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -41,6 +43,10 @@ def remember(
     personal: Annotated[bool, typer.Option("--personal", help="Save it in your personal pool.")] = False,
     project: Annotated[bool, typer.Option("--project", help="Save it in the folder's project.")] = False,
     pool: Annotated[str | None, typer.Option("--pool", help="Save it in this pool, as `memd pools` names it.")] = None,
+    evidence: Annotated[
+        list[str] | None,
+        typer.Option("--evidence", metavar="PATH|URL|COMMIT", help="What proves it; repeatable."),
+    ] = None,
     agent: Annotated[str, typer.Option(help="Save it as a statement of this agent, in its own memory.")] = "",
     wait: Annotated[
         bool | None,
@@ -59,6 +65,7 @@ def remember(
       memd remember "We deploy on Tuesdays." --cwd ~/src/orchard
       memd remember --personal "I review the parser on Fridays."
       memd remember --pool orchard "The staging server is called heron."
+      memd remember "We deploy on Tuesdays." --evidence docs/deploy.md
       memd remember --agent reviewer "The parser tests are slow."
       memd remember "Postgres is also called the ledger."    # a question with either name finds both
       git log -1 --format=%B | memd remember - --wait --json
@@ -67,6 +74,7 @@ def remember(
 
     with CommandAnswer("remember", as_json) as answer, reach() as client:
         words, named = _text(text), _named(personal, project, pool)
+        proofs = [_reference(ref) for ref in evidence or ()]
         if agent:
             check_agent(agent, (), (opened.pool for opened in client.pools().pools))
         remembered = client.remember_or_spool(
@@ -80,7 +88,12 @@ def remember(
         )
         if isinstance(remembered, SpoolReceipt):
             answer.give(remembered, [f"spooled ({remembered.reason}); memd will process it when it is running again"])
+            if proofs:
+                answer.warn("the evidence was not saved; add it later with `memd evidence ID`")
             return
+        if proofs:
+            proven = client.add_evidence(remembered.record.id, proofs).record
+            remembered = msgspec.structs.replace(remembered, record=proven)
         at_terminal = sys.stdout.isatty() and not as_json
         if wait or (wait is None and at_terminal):
             remembered = _refined(client, remembered, LONGEST_WAIT_S if wait else TERMINAL_WAIT_S)
@@ -310,6 +323,54 @@ def review(
 def _review_lines(record: Record) -> Iterator[str]:
     yield from wrapped(plain(record.description))
     yield f"{styled(short(record.id), 'cyan')} · {reviewed(record) or 'reviewed as usual for its kind'}"
+
+
+@app.command()
+def evidence(
+    id: Id,
+    refs: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATH|URL|COMMIT]...", help="What proves the record.")
+    ] = None,
+    note: Annotated[str, typer.Option(help="What it shows, in a few words.")] = "",
+    remove: Annotated[bool, typer.Option("--remove", help="Remove these instead.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what proves a record, or add files and commits.
+
+    A web address is evidence as well. memd keeps the reference and does not read what it names.
+
+    \b
+    Examples:
+      memd evidence 7q3hjwch
+      memd evidence 7q3hjwch docs/decisions/0007.md --note "the decision and its reasons"
+      memd evidence 7q3hjwch 1a2b3c4d https://example.org/issue/7
+      memd evidence 7q3hjwch 1a2b3c4d --remove
+    """
+    with CommandAnswer("evidence", as_json) as answer, reach() as client:
+        record = client.get(id)
+        if refs:
+            named = [_reference(ref, is_removed=remove) for ref in refs]
+            record = client.add_evidence(record.id, named, note=note, remove=remove).record
+        answer.give(record, _evidence_lines(record))
+
+
+def _reference(ref: str, *, is_removed: bool = False) -> str:
+    """An address, a commit, or the absolute path of a file. Raises InvalidRequest for a file that does not exist."""
+    if ref.startswith(("http://", "https://")) or (_COMMIT.fullmatch(ref) and not os.path.exists(ref)):
+        return ref
+    if not is_removed and not os.path.exists(ref):
+        raise InvalidRequest(
+            f"{ref} is no file, address or commit",
+            hint="name an existing file, https://…, or at least 7 digits of a hash",
+        )
+    return os.path.abspath(ref)
+
+
+def _evidence_lines(record: Record) -> Iterator[str]:
+    yield from wrapped(plain(record.description))
+    yield f"{styled(short(record.id), 'cyan')} · {count(len(record.artifacts), 'artifact')}"
+    for line in artifacts(record):
+        yield from wrapped(line, "    ", "  ")
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, Belief, Heard, Hit, Linked, Recalled, TaskOutcome
 from ...protocol.record import LIVE, TYPES
@@ -247,6 +248,12 @@ def feedback(
         Literal["success", "failure", "prevented"] | None,
         typer.Option(help="How the task ended: what was used counts more if it succeeded or prevented an error."),
     ] = None,
+    learned: Annotated[
+        Ids, typer.Option("--learned", metavar="ID=TEXT", help="What a record taught; repeatable.")
+    ] = None,
+    perspective: Annotated[
+        str, typer.Option("--perspective", "-p", help="The concern for which it counts, if not the answer's.")
+    ] = "",
     failed: Annotated[bool, typer.Option("--failed", help="Short for --outcome failure: ranking learns half.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -257,13 +264,28 @@ def feedback(
       memd feedback 5be0c1a92 --used 7q3hjwch --wrong 0m2k9x1c
       memd feedback 5be0c1a92 --used 7q3hjwch --outcome success
       memd feedback --helpful 7q3hjwch    # ranking does not learn from this
+      memd feedback 5be0c1a92 --used 7q3hjwch --learned 7q3hjwch="Check the token's scope first." -p security
     """
     with CommandAnswer("feedback", as_json) as answer, reach() as client:
         told: TaskOutcome = "failure" if failed else outcome or ""
-        learned = client.feedback(recall, used=used or (), helpful=helpful or (), wrong=wrong or (), outcome=told)
-        lines = [f"Recorded feedback on {count(learned.records, 'record')}."]
-        if learned.samples:
-            lines.append(
-                f"Ranking learns from {count(learned.samples, 'new sample')}, {learned.learnt_from:,} in total."
-            )
-        answer.give(learned, [*lines, *wrapped(plain(learned.note), "  ")] if learned.note else lines)
+        taken = client.feedback(
+            recall,
+            used=used or (),
+            helpful=helpful or (),
+            wrong=wrong or (),
+            outcome=told,
+            perspective=perspective,
+            learned=dict(map(_lesson, learned or ())),
+        )
+        lines = [f"Recorded feedback on {count(taken.records, 'record')}."]
+        if taken.samples:
+            lines.append(f"Ranking learns from {count(taken.samples, 'new sample')}, {taken.learnt_from:,} in total.")
+        answer.give(taken, [*lines, *wrapped(plain(taken.note), "  ")] if taken.note else lines)
+
+
+def _lesson(text: str) -> tuple[str, str]:
+    """Id and text of `ID=TEXT`. Raises InvalidRequest."""
+    id, equals, words = text.partition("=")
+    if not (id and equals and words.strip()):
+        raise InvalidRequest(f"{text!r} is not ID=TEXT", hint='write --learned 7q3hjwch="what it taught"')
+    return id, words

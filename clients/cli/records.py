@@ -19,6 +19,7 @@ from .options import AsOf, BelievedAt, Cwd, Id, Pools, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
 from .wording import (
     age,
+    artifacts,
     count,
     learnings,
     moment,
@@ -156,6 +157,7 @@ def record_lines(record: Record) -> Iterator[str]:
         "used": count(record.signal.access_count, "time") if record.signal.access_count else "",
         "review": reviewed(record),
         "teaches": learnings(record),
+        "proven by": "; ".join(artifacts(record)),
         "replaces": ", ".join(short(id) for id in record.supersedes),
         "replaced by": short(record.superseded_by),
     }

@@ -11,7 +11,7 @@ from ...protocol.reply import Change, Explained, Line
 from .connection import reach
 from .options import Id
 from .output import CommandAnswer, JsonFlag, has_colour, plain, plain_name, shortened, styled, wrapped
-from .wording import age, count, facts, moment, pool_name, row, short, with_local_times
+from .wording import age, artifacts, count, facts, moment, pool_name, row, short, with_local_times
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 _AROUND = 160
@@ -52,6 +52,8 @@ def explained_lines(explained: Explained) -> Iterator[str]:
     yield ""
     for change in explained.changes:
         yield from _change_lines(change)
+    for line in artifacts(record):
+        yield from wrapped(f"proven by {line}")
     if explained.changes_if:
         yield from wrapped(f"reconsidered if: {plain(explained.changes_if)}")
     for old in explained.replaced:

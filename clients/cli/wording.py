@@ -135,6 +135,12 @@ def learnings(record: Record) -> str:
     return "; ".join(f"{plain_name(name)}: {plain(text)}" for name, text in sorted(record.learnings.items()))
 
 
+def artifacts(record: Record) -> Iterator[str]:
+    """What proves a record, each with its type and note."""
+    for each in record.artifacts:
+        yield f"{each.type} {plain(each.ref)}{f': {plain(each.note)}' if each.note else ''}"
+
+
 def facts(record: Record) -> str:
     """Type, author, age and status on one line."""
     parts = [plain_name(record.type), f"{who(record)}, {age(record.provenance.said_at)}", badges(record)]

@@ -154,10 +154,16 @@ class Calls:
         return result, profile.text or "The profile is empty."
 
     def feedback(self, rated: tools.FeedbackArguments) -> tuple[tools.FeedbackResult, str]:
-        if not (rated.used or rated.helpful or rated.wrong):
+        if not (rated.used or rated.helpful or rated.wrong or rated.learned):
             raise InvalidRequest("no memory is rated", hint="give the ids of used, helpful or wrong memories")
         taken = self._client.feedback(
-            rated.recall, used=rated.used, helpful=rated.helpful, wrong=rated.wrong, outcome=rated.outcome
+            rated.recall,
+            used=rated.used,
+            helpful=rated.helpful,
+            wrong=rated.wrong,
+            outcome=rated.outcome,
+            perspective=rated.perspective,
+            learned=rated.learned,
         )
         result = tools.FeedbackResult(memories=taken.records, note=taken.note)
         return result, f"Rated {taken.records} memories. {taken.note}".rstrip()

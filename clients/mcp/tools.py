@@ -108,6 +108,11 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
     used: Annotated[SomeIds, Meta(description="Memories that your answer or your work is based on.")] = []
     helpful: Annotated[SomeIds, Meta(description="Memories that prevented an error or a question.")] = []
     wrong: Annotated[SomeIds, Meta(description="Memories that were wrong or misled you.")] = []
+    learned: Annotated[
+        dict[str, Annotated[str, Meta(max_length=500)]],
+        Meta(description="What a memory taught you for the perspective, in one sentence, by its id."),
+    ] = {}
+    perspective: Annotated[str, Meta(max_length=40, description="By default the one of your recall.")] = ""
     outcome: Annotated[
         TaskOutcome, Meta(description="How the task ended for which you used them: tests tell, not hope.")
     ] = ""

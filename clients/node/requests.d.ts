@@ -25,6 +25,11 @@ export interface Archived {
   why?: "capacity" | "consolidated" | "faded";
   by?: string;
 }
+export interface Artifact {
+  type: "commit" | "file" | "url";
+  ref: string;
+  note?: string;
+}
 export interface Asleep {
   pool: string;
   tasks_per_day: number;
@@ -412,6 +417,7 @@ export interface MemoryRecord {
   tags?: string[];
   aliases?: string[];
   learnings?: { [name: string]: string };
+  artifacts?: Artifact[];
   language?: string;
   valid_from?: string;
   valid_to?: string;
@@ -1052,7 +1058,7 @@ export interface RequestMethods {
   /** Find the memories that answer a question, each with its source (Q2). `protocol.recall.Recall` has the fields' meanings. */
   recall(query: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string; believed_at?: string; document?: string; keywords?: string[]; perspective?: string; agent?: string; threshold?: number; types?: string[]; by_chance?: boolean; deep?: boolean }): Promise<Recalled>;
   /** Rate an answer, named by its `recall`, or records, and tell how the task ended (T3, T4). Raises NotFound, InvalidRequest. */
-  feedback(options?: { recall?: string; used?: string[]; helpful?: string[]; wrong?: string[]; failed?: boolean; outcome?: "" | "failure" | "prevented" | "success" }): Promise<FeedbackTaken>;
+  feedback(options?: { recall?: string; used?: string[]; helpful?: string[]; wrong?: string[]; failed?: boolean; outcome?: "" | "failure" | "prevented" | "success"; perspective?: string; learned?: { [name: string]: string } | null }): Promise<FeedbackTaken>;
   /** List records that were returned at least `least` times and never used (Q9). Raises NotFound. */
   neverUsed(options?: { pools?: string[]; least?: number; limit?: number }): Promise<UnusedList>;
   /** Return one record by its id or an unambiguous prefix of it, as of a time (Q12). Raises NotFound. */
@@ -1083,6 +1089,8 @@ export interface RequestMethods {
   planReview(id: string, options?: { every_days?: number | null; change_condition?: string | null }): Promise<Remembered>;
   /** Set what a record teaches under a perspective; "" removes it (R7). Raises NotFound, InvalidRequest. */
   learn(id: string, perspective: string, text: string): Promise<Remembered>;
+  /** Add files, addresses and commits to a record as evidence, or remove them (R5). Raises NotFound, InvalidRequest. */
+  addEvidence(id: string, refs: string[], options?: { note?: string; remove?: boolean }): Promise<Remembered>;
   /** Start to retract sessions; `redo` brings them back. */
   undo(names: string[]): Promise<JobState>;
   /** Start to bring back the sessions that `undo` retracted. */

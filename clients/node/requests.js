@@ -25,6 +25,7 @@ export const METHODS = {
   pin: ["pin", ["id"]],
   planReview: ["plan_review", ["id"]],
   learn: ["learn", ["id", "perspective", "text"]],
+  addEvidence: ["add_evidence", ["id", "refs"]],
   undo: ["undo", ["names"]],
   redo: ["redo", ["names"]],
   proposeForget: ["propose_forget", ["ids"]],

@@ -247,6 +247,8 @@ class RequestMethods:
         wrong: Sequence[str] = (),
         failed: bool = False,
         outcome: TaskOutcome = "",
+        perspective: str = "",
+        learned: dict[str, str] | None = None,
     ) -> None:
         """Rate an answer, named by its `recall`, or records, and tell how the task ended (T3, T4). Raises NotFound,
         InvalidRequest."""
@@ -343,6 +345,11 @@ class RequestMethods:
     @sends(corrections.Learn, reply.Remembered)
     def learn(self, id: str, perspective: str, text: str) -> None:
         """Set what a record teaches under a perspective; "" removes it (R7). Raises NotFound, InvalidRequest."""
+
+    @sends(corrections.AddEvidence, reply.Remembered)
+    def add_evidence(self, id: str, refs: Sequence[str], *, note: str = "", remove: bool = False) -> None:
+        """Add files, addresses and commits to a record as evidence, or remove them (R5). Raises NotFound,
+        InvalidRequest."""
 
     @sends(request.Undo, reply.JobState)
     def undo(self, names: Sequence[str]) -> None:

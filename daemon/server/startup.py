@@ -23,6 +23,7 @@ from ..services.access.authorisation import Authorisation
 from ..services.access.passes import Passes
 from ..services.capture.capture_service import CaptureService
 from ..services.core import core_of
+from ..services.corrections.annotations import Annotations
 from ..services.corrections.corrections_service import CorrectionsService
 from ..services.corrections.inbox_service import InboxService
 from ..services.distillation.distillation_service import DistillationService
@@ -96,7 +97,12 @@ class Daemon:
         lifecycle = LifecycleService(core, writer, encode=lambda: models.sense.encode)
         echoes = EchoLedger(places.state, stores.records, stores.archive, world.now, stores.changed.set)
         recall = RecallService(
-            core, models, listener=lifecycle, count_use=lifecycle.counter.commit_use, log_answer=echoes.note_answer
+            core,
+            models,
+            listener=lifecycle,
+            count_use=lifecycle.counter.commit_use,
+            teach=Annotations(stores, world).teach,
+            log_answer=echoes.note_answer,
         )
         profile = ProfileService(
             core,

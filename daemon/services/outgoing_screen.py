@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...protocol.operation import Cut
-from ...protocol.record import Record
+from ...protocol.record import Artifact, Record
 from ...protocol.reply import Heard, Hit, Line, Recalled
 from ...stages.secrets.scan import find
 from ..storage.cuts import replaced
@@ -54,8 +54,9 @@ def shown(record: Record) -> Shown:
     """Return a record as memd may show it: the same object if the rules find nothing."""
     provenance = record.provenance
     texts = dict.fromkeys((record.content, record.description, provenance.quote, record.value, record.key))
-    if record.learnings:
+    if record.learnings or record.artifacts:
         texts.update(dict.fromkeys(record.learnings.values()))
+        texts.update(dict.fromkeys(words for each in record.artifacts for words in (each.ref, each.note)))
     seen = tuple(dict.fromkeys(secret.rule for words in texts for secret in secrets_in(words)))
     flags = () if provenance.trust == "user" else tuple(f for f in flags_in(record.content) if f not in record.flags)
     if not seen and not flags:
@@ -69,6 +70,10 @@ def shown(record: Record) -> Shown:
         tags=tuple(tag for tag in record.tags if not secrets_in(tag)),
         aliases=tuple(name for name in record.aliases if not secrets_in(name)),
         learnings={name: without_secrets(words) for name, words in record.learnings.items()},
+        artifacts=tuple(
+            Artifact(type=each.type, ref=without_secrets(each.ref), note=without_secrets(each.note))
+            for each in record.artifacts
+        ),
         provenance=msgspec.structs.replace(provenance, quote=without_secrets(provenance.quote)),
         flags=(*record.flags, *flags),
         status="quarantined" if flags and record.status == "active" else record.status,

@@ -294,14 +294,14 @@ def test_what_is_overdue_is_believed_a_little_less_T12(running: Running) -> None
     ]
     stores.commit([Added(record=each, decision=WHY) for each in made])
     assert life.review.run() == 0
-    running.now += 181 * DAY
+    running.now += 31 * DAY
     assert [each.id for each in life.review.overdue({PERSONAL})] == ["id0"] and not [*life.review.overdue(())]
     assert life.review.run() == 1 and life.review.run() == 0, "once a cadence"
     assert not [*life.review.overdue({PERSONAL})], "it was looked at"
     found = stores.records.get("id0")
     assert found is not None and found.confidence == pytest.approx(0.72) and found.review is not None
     assert due_at(found, Signal(), rules) > running.now
-    assert due_at(found, Signal(last_access=running.now + 90 * DAY), rules) == running.now + 270 * DAY, (
+    assert due_at(found, Signal(last_access=running.now + 90 * DAY), rules) == running.now + 120 * DAY, (
         "a use puts it off"
     )
 

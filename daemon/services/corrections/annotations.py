@@ -1,21 +1,31 @@
-"""What the user adds to a record beside its text: its review (R5), and what it teaches under a perspective (R7)."""
+"""What the user adds to a record beside its text: its review and evidence (R5), and what it teaches under a perspective
+(R7)."""
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
-from ....protocol.corrections import Learn, PlanReview
+from ....protocol.corrections import AddEvidence, Learn, PlanReview
 from ....protocol.errors import InvalidRequest
 from ....protocol.instant import from_micros
 from ....protocol.operation import Decision, Updated
-from ....protocol.record import LIVE, Record, Review
+from ....protocol.record import LIVE, Artifact, Record, Review
 from ....protocol.reply import Remembered
 from ...projections.stores import Stores
 from ...projections.strength import DAY
 from ...world import World
+from ..outgoing_screen import flags_in
 
 LEARNINGS = 12
 """Most perspectives under which a record teaches something."""
+
+
+ARTIFACTS = 20
+"""Most artifacts of a record."""
+
+_URL, _COMMIT = re.compile(r"https?://\S+"), re.compile(r"[0-9a-f]{7,64}")
 
 
 class Annotations:
@@ -38,8 +48,12 @@ class Annotations:
 
     def learn(self, request: Learn) -> Remembered:
         """Set or remove a learning of a record. Raises NotFound, InvalidRequest."""
-        record, words = self._live(request.id), " ".join(request.text.split())
-        perspective = request.perspective.strip()
+        told = "told" if request.text.strip() else "removed"
+        return self.teach(request.id, request.perspective, request.text, f"the user {told} what it teaches")
+
+    def teach(self, id: str, perspective: str, text: str, why: str) -> Remembered:
+        """Set or remove what a record teaches under a perspective. Raises NotFound, InvalidRequest."""
+        record, words, perspective = self._live(id), " ".join(text.split()), perspective.strip()
         if not perspective:
             raise InvalidRequest("the perspective is empty", hint="`memd agent` shows the perspectives of agents")
         learnings = {name: text for name, text in record.learnings.items() if name != perspective}
@@ -49,8 +63,23 @@ class Annotations:
             raise InvalidRequest(
                 f"{record.id[:8]} has learnings for {LEARNINGS} perspectives", hint="remove one with --remove"
             )
-        why = f"the user {'told' if words else 'removed'} what it teaches for {perspective}"
-        return self._changed(record, replace(record, learnings=learnings), why)
+        if "injection" in flags_in(words):
+            raise InvalidRequest("the text reads as an order to an agent", hint="say what the record teaches")
+        return self._changed(record, replace(record, learnings=learnings), f"{why} for {perspective}")
+
+    def add_evidence(self, request: AddEvidence) -> Remembered:
+        """Add artifacts to a record, or remove them. Raises NotFound, InvalidRequest."""
+        record = self._live(request.id)
+        if not request.refs:
+            raise InvalidRequest("no artifact was named", hint="name a file, an address or a commit")
+        note = " ".join(request.note.split())
+        named = {ref.strip(): artifact(ref.strip(), note) for ref in request.refs}
+        others = {each.ref: each for each in record.artifacts if not (request.remove and each.ref in named)}
+        kept = others if request.remove else {**others, **named}
+        if len(kept) > ARTIFACTS:
+            raise InvalidRequest(f"{record.id[:8]} has {ARTIFACTS} artifacts", hint="remove one with --remove")
+        why = f"evidence {'removed' if request.remove else 'added'} by the user"
+        return self._changed(record, replace(record, artifacts=tuple(kept.values())), why)
 
     def _live(self, id: str) -> Record:
         record = self._stores.records.named(id)
@@ -66,3 +95,17 @@ class Annotations:
         after = replace(after, rev=before.rev + 1)
         self._stores.commit([Updated(record=after, decision=Decision(action="update", reason=why))])
         return Remembered(record=self._stores.records.get(before.id) or after)
+
+
+def artifact(ref: str, note: str) -> Artifact:
+    """Return the artifact that a reference names. Raises InvalidRequest for one that is none."""
+    if _URL.fullmatch(ref):
+        return Artifact(type="url", ref=ref, note=note)
+    if _COMMIT.fullmatch(ref):
+        return Artifact(type="commit", ref=ref, note=note)
+    if ref.startswith("/"):
+        return Artifact(type="file", ref=ref, note=note)
+    raise InvalidRequest(
+        f"{ref!r} is no address, commit or absolute path",
+        hint="write https://…, the hash of a commit, or the path of a file",
+    )

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from ....protocol.corrections import Confirm, Correct, Learn, Pin, PlanReview, RecordList, Restore
+from ....protocol.corrections import AddEvidence, Confirm, Correct, Learn, Pin, PlanReview, RecordList, Restore
 from ....protocol.errors import InvalidRequest
 from ....protocol.event import Origin, Reworded, text
 from ....protocol.fading import Released
@@ -126,6 +126,7 @@ class CorrectionsService(Service):
             Pin: owner("write", self.pin),
             PlanReview: owner("write", self.annotations.plan_review),
             Learn: owner("write", self.annotations.learn),
+            AddEvidence: owner("write", self.annotations.add_evidence),
             Undo: owner("slow", lambda request: self.sessions.undo(request.names)),
             Redo: owner("slow", lambda request: self.sessions.redo(request.names)),
         }

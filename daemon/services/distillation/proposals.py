@@ -70,7 +70,13 @@ def operations_of(
             record = made[record.id] = judged(record)
             operations.append(Added(record=record, retires=proposal.retires, decision=decision))
         elif _takes_its_place(stores, before, decision):
-            changed = msgspec.structs.replace(record, rev=before.rev + 1)
+            changed = msgspec.structs.replace(
+                record,
+                rev=before.rev + 1,
+                review=before.review,
+                learnings=before.learnings,
+                artifacts=before.artifacts,
+            )
             if before.placed:
                 changed = msgspec.structs.replace(changed, pool=before.pool, placed=True)
             operations.append(Updated(record=changed, retires=proposal.retires, decision=decision))

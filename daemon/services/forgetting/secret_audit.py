@@ -165,7 +165,7 @@ def _rules_in(record: Record, known: KnownSecrets) -> set[str]:
 
 def words_of_record(record: Record) -> tuple[str, ...]:
     """Return every text of a record that came from a source."""
-    learnings = record.learnings.values()
+    artifacts = (words for artifact in record.artifacts for words in (artifact.ref, artifact.note))
     return (
         record.content,
         record.description,
@@ -174,7 +174,8 @@ def words_of_record(record: Record) -> tuple[str, ...]:
         record.provenance.quote,
         *record.tags,
         *record.aliases,
-        *learnings,
+        *record.learnings.values(),
+        *artifacts,
     )
 
 

@@ -1,6 +1,6 @@
 """Review: lowers the confidence of old records that nobody confirmed, and of beliefs whose change condition is met.
 
-Only volatile records have a review date, and pinning, use or restatement moves it. A run writes few operations, and
+Pinned records have no review date; use or restatement postpones that of others. A run writes few operations, and
 starts only on an idle machine on power. Due records follow from the records alone, so a restart loses nothing.
 A belief whose change condition is met is proposed to the user, never retired here; statements from before the belief's
 last confirmation do not count; a higher count is needed to report it again.
@@ -74,12 +74,12 @@ def condition(record: Record, rules: Rules) -> Condition | None:
 
 
 def cadence_days(record: Record, rules: Rules) -> float:
-    """Return the calendar days between two reviews; 0 for stable records and kinds that never fade."""
+    """Return the calendar days between two reviews; 0 for pinned records and kinds that never fade."""
     if record.review and record.review.cadence_days:
         return record.review.cadence_days
-    if record.kind in rules.never or record.held or record.volatility == "stable":
+    if record.kind in rules.never or record.held:
         return 0.0
-    return rules.review_days * (1 if record.volatility == "situational" else 2)
+    return rules.stable_review_days if record.volatility == "stable" else rules.review_days
 
 
 def due_at(record: Record, signal: Signal, rules: Rules) -> int:

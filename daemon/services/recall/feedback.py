@@ -88,6 +88,8 @@ log = logging.getLogger("memd.learning")
 
 
 CountUse = Callable[[Sequence[str], str, UseOutcome], object]
+Teach = Callable[[str, str, str, str], object]
+"""Sets what a record teaches: its id, a perspective, the words, and why."""
 
 
 class StoredScorer(msgspec.Struct, frozen=True):
@@ -107,10 +109,12 @@ class FeedbackLearner:
         recent: RecentAnswers,
         count_use: CountUse,
         uncounted: Callable[[], Mapping[str, int]],
+        teach: Teach,
     ) -> None:
         """`count_use`: counts the use of records, under a perspective, with whether they were `helpful`; `uncounted`:
-        returns the retrievals that no projection counts yet."""
+        returns the retrievals that no projection counts yet; `teach`: sets what a record teaches."""
         self._stores, self._maintenance, self._recent, self._count_use = stores, maintenance, recent, count_use
+        self._teach = teach
         self._uncounted = uncounted
         self._place = stores.projections_folder / FILE
         self._stored: dict[str, StoredScorer] = {}
@@ -145,7 +149,7 @@ class FeedbackLearner:
     def take(self, request: Feedback) -> FeedbackTaken:
         """Store feedback. Raises InvalidRequest for empty or contradicting feedback, NotFound for an unknown record or
         answer."""
-        named = tuple(dict.fromkeys((*request.used, *request.helpful, *request.wrong)))
+        named = tuple(dict.fromkeys((*request.used, *request.helpful, *request.wrong, *(request.learned or ()))))
         if not named:
             raise InvalidRequest("the feedback names no record", hint="name records as used, helpful or wrong")
         full = {id: self._stores.records.named(id).id for id in named}
@@ -160,9 +164,11 @@ class FeedbackLearner:
         failed = request.failed or request.outcome == "failure"
         samples = _samples(answer, {*used, *helpful}, set(wrong), FAILED if failed else 1.0) if answer else ()
         agent = answer.agent if answer else ""
+        perspective = request.perspective or (answer.perspective if answer else "")
+        for id, words in (request.learned or {}).items():
+            self._teach(full[id], perspective, words, "feedback on an answer told what it teaches")
         operation = FeedbackGiven(agent=agent, used=used, helpful=helpful, wrong=wrong, failed=failed, samples=samples)
         self._stores.commit([operation])
-        perspective = answer.perspective if answer else ""
         if only := [id for id in used if id not in helpful]:
             self._count_use(only, perspective, "" if request.outcome == "failure" else request.outcome)
         if helpful:

@@ -25,7 +25,7 @@ from ..pass_limits import limited
 from ..search_model import SearchModel
 from ..service import Caller, Handler, Handlers, Lane, Service, owner
 from .deep import DeepCaller, DeepRecall, narrowed
-from .feedback import CountUse, FeedbackLearner, RecentAnswers
+from .feedback import CountUse, FeedbackLearner, RecentAnswers, Teach
 from .turn_search import TurnSearch, with_turns
 from .warm import SearchIndexes, WarmRecall, silent
 
@@ -81,14 +81,16 @@ class RecallService(Service):
         *,
         listener: RecallListener,
         count_use: CountUse,
+        teach: Teach,
         log_answer: Callable[[str, Recalled], None],
     ) -> None:
-        """`count_use`: counts a use durably; `log_answer`: records what a session received."""
+        """`count_use`: counts a use durably; `teach`: sets what a record teaches; `log_answer`: records what a
+        session received."""
         stores, world, config = core.stores, core.world, core.config
         self._stores, self._directory, self._timeline, self._models = stores, core.directory, core.timeline, models
         self._activity, self._world, self._listener, self._log_answer = core.activity, world, listener, log_answer
         recent = RecentAnswers(world)
-        self._learner = FeedbackLearner(stores, core.process, recent, count_use, listener.uncounted)
+        self._learner = FeedbackLearner(stores, core.process, recent, count_use, listener.uncounted, teach)
         indexes = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters, stores.profile)
 
         def floor() -> float:
