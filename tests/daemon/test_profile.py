@@ -19,11 +19,11 @@ from memd.daemon.services.profile.profile_lines import dated, is_worth_a_line, l
 from memd.daemon.services.service import Permits, Reader
 from memd.daemon.world import real_world
 from memd.models import registry
-from memd.protocol.event import Captured, Said
+from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.operation import Distilled, Invalidated, Merged, Pinned
 from memd.protocol.record import Evidence, Record, Span, explicit_id
 from memd.stages.commitments import closes
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, RunningDaemon
 from tests.daemon.remembered import AT, COUNT, ORCHARD, PERSONAL, QUARRY, TYPES, WHY, added, hot_of, record
 
 
@@ -336,3 +336,32 @@ def test_cards_of_a_pool_follow_a_rebuild_U3(stores: Stores) -> None:
     live = {name: {each.id for each in stores.profile.cards(PERSONAL, name)} for name in PARTS}
     fresh = ProfileCards(stores.records, stores.journal.last)
     assert {name: {each.id for each in fresh.cards(PERSONAL, name)} for name in PARTS} == live
+
+
+def test_what_the_user_just_said_of_themselves_counts_at_once_W1(home: dict[str, str]) -> None:
+    """The daemon distils nothing here, so every line comes from the capture alone."""
+    running = RunningDaemon({**home, "MEMD_IDLE_S": "3600"})
+    running.start()
+    try:
+        with running.client() as client:
+            here = Origin(host="one", session="a")
+            said = ("I prefer tabs over spaces.", "Please fix the parser.", "The build is broken again.")
+            events = [Said(turn=str(n), at=AT, role="user", text=words) for n, words in enumerate(said)]
+            client.capture(here, [*events, Said(turn="x", at=AT, role="assistant", text="I prefer short answers.")])
+            client.capture(Origin(host="one", session="b", live=False), [events[0]])
+            told = client.profile(document="one:other")
+            assert told.pending == 5 and not told.ids
+            assert told.text.count("tabs over spaces") == 1 and "not processed yet" in told.text
+            assert not any(words in told.text for words in ("parser", "broken", "short answers"))
+            assert "tabs" not in client.profile(document="one:a").text  # it said so itself
+            assert "tabs" not in client.profile(budget_tokens=20).text
+            secret = "I prefer the token ghp_" + "Zk3mW8qLr5Tn7Yb2Vc9Xd4Hf6Js1Pa0GuEiO."
+            client.capture(here, [Said(turn="s", at=AT, role="user", text=secret)])
+            assert "ghp_" not in client.profile().text
+            client.distil()
+        running.settle()
+        with running.client() as client:
+            settled = client.profile(document="one:other").text
+            assert "tabs over spaces" in settled and "not processed yet" not in settled
+    finally:
+        running.terminate()

@@ -29,6 +29,7 @@ from .echo_ledger import EchoLedger
 from .hot import ProfileCache
 from .injected_prompts import with_prompts
 from .injection_log import InjectionLog, without_delivery
+from .just_said import JustSaid
 from .profile_lines import ProfileLines
 from .prompt_lines import PromptLines, PromptSearch
 
@@ -72,6 +73,7 @@ class ProfileService(Service):
 
         lines = ProfileLines(stores.profile, stores.archive, pieces, self._boost, weights)
         self._cache = ProfileCache(stores.profile, lines, core.directory.title, permits)
+        self._just_said = JustSaid(stores, lines.count)
         self._prompts = PromptLines(search, lines.count)
         self._packager = ContextPackager(stores.records, stores.inbox.held, lines, self._boost, world.now)
 
@@ -101,6 +103,7 @@ class ProfileService(Service):
         before = self.injections.begin(request)
         if before.ids:
             self._listener.in_context(before.document, before.prompt, before.ids)
+        rendered = self._just_said.added(rendered, caller, request.document, request.budget_tokens)
         answer = self._with_recalled(request, rendered, caller, before.ids)
         given = (*rendered.ids, *(answer.recalled.ids if answer.recalled else ()))
         self._echoes.note(request.document, given)
