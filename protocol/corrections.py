@@ -16,12 +16,14 @@ from .scope import Perspective
 
 
 class Correct(Request, tag="correct", frozen=True, kw_only=True):
-    """Replace a wrong record by `text` (T1). `since`: the record was right until then; "" if it never was."""
+    """Replace a wrong record by `text` (T1). `since`: the record was right until then; "" if it never was. `dry_run`,
+    in each request that has it: only report what would change."""
 
     id: str
     text: str
     at: Instant
     since: str = ""
+    dry_run: bool = False
 
 
 class Confirm(Request, tag="confirm", frozen=True, kw_only=True):
@@ -35,12 +37,12 @@ class Confirm(Request, tag="confirm", frozen=True, kw_only=True):
 
 
 class JudgedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A judged record: its status before and after."""
+    """A record that a decision changes: its status before and after, "" once it is deleted."""
 
     id: str
     description: str
     before: Status
-    after: Status
+    after: Status | Literal[""]
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +72,7 @@ class Pin(Request, tag="pin", frozen=True, kw_only=True):
     id: str
     pinned: bool = True
     principle: bool = False
+    dry_run: bool = False
 
 
 Words = Annotated[str, msgspec.Meta(max_length=500)]
@@ -133,6 +136,7 @@ class Decide(Request, tag="decide", frozen=True, kw_only=True):
 
     id: str
     accept: bool
+    dry_run: bool = False
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from .access import Grants, PassGranted, Revocation
-from .corrections import Inbox, Judgement, Proposed, RecordList
+from .corrections import Inbox, JudgedRecord, Judgement, Proposed, RecordList
 from .dead_letters import DeadLetters
 from .decay import FadingList, Slumbered
 from .history import History
@@ -55,11 +55,12 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `remember`, `edit`, `pin` and `correct`. `pool_open`: the record's pool is decided later, by what the
-    text is about; until then it is `personal`."""
+    text is about; until then it is `personal`. `dry_run`: nothing was changed, and `record` is what it would be."""
 
     record: Record
     duplicate: bool = False
     pool_open: bool = False
+    dry_run: bool = False
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,10 +213,13 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `decide`. `open`: number of open proposals; `job`: deletes, if the user accepted a deletion."""
+    """Reply to `decide`. `open`: number of open proposals; `job`: deletes, if the user accepted a deletion. `records`:
+    those that change, with `dry_run` those that would."""
 
     open: int
     job: JobState | None = None
+    records: tuple[JudgedRecord, ...] = ()
+    dry_run: bool = False
 
 
 class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):

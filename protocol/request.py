@@ -63,6 +63,7 @@ class Edit(Request, tag="edit", frozen=True, kw_only=True):
     id: str
     text: str
     at: Instant
+    dry_run: bool = False
 
 
 class Get(Request, tag="get", frozen=True, kw_only=True):
@@ -139,6 +140,7 @@ class MoveRecords(Request, tag="scope_move", frozen=True, kw_only=True):
 
     ids: tuple[str, ...]
     pool: str
+    dry_run: bool = False
 
 
 class LeaveProject(Request, tag="leave", frozen=True, kw_only=True):

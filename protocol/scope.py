@@ -86,13 +86,15 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordsMoved(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `scope_move`: record ids. `there`: were in the pool before; `unkeyed` as in `Bound`."""
+    """Reply to `scope_move`: record ids. `there`: were in the pool before; `unkeyed` as in `Bound`;
+    `dry_run`: nothing moved."""
 
     pool: str
     title: str
     moved: tuple[str, ...]
     there: tuple[str, ...] = ()
     unkeyed: tuple[str, ...] = ()
+    dry_run: bool = False
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,12 +17,11 @@ from ...protocol.record import PRINCIPLE
 from ...protocol.scope import check_agent
 from ..python.client import session_here
 from .connection import deliver, reach
-from .options import Cwd, Id, here, instant
+from .options import Cwd, DryRun, Id, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
-from .wording import artifacts, count, facts, learnings, pool_name, reviewed, row, short, state
+from .wording import artifacts, count, facts, judged_lines, learnings, pool_name, reviewed, row, short
 
 if TYPE_CHECKING:
-    from ...protocol.corrections import JudgedRecord
     from ...protocol.record import Record
     from ...protocol.reply import Remembered
     from ..python.client import Client
@@ -34,6 +33,7 @@ TERMINAL_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 Ids = Annotated[list[str], typer.Argument(help="Records by id, or a unique prefix.")]
+WOULD = "nothing changed; without --dry-run it would be so"
 
 
 @app.command()
@@ -154,6 +154,7 @@ def _remembered_lines(remembered: Remembered) -> Iterator[str]:
 def edit(
     id: Id,
     text: Annotated[str, typer.Argument(help="The new wording; - reads standard input.")],
+    dry_run: DryRun = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Reword a record. Its id stays, and `memd why` shows the earlier wording.
@@ -164,9 +165,11 @@ def edit(
     """
     with CommandAnswer("edit", as_json) as answer, reach() as client:
         words = _text(text)
-        remembered = client.edit(client.get(id).id, words)
+        remembered = client.edit(client.get(id).id, words, dry_run=dry_run)
         lines = list(_remembered_lines(remembered))
-        if not remembered.duplicate:
+        if dry_run:
+            lines.append(WOULD)
+        elif not remembered.duplicate:
             lines.append(f"to undo this: memd undo {plain_name(remembered.record.provenance.spans[0].document)}")
         answer.give(remembered, lines)
         deliver(client, answer)
@@ -179,6 +182,7 @@ def correct(
     since: Annotated[
         str, typer.Option(help="End of the old record's validity: a day, or RFC 3339; default: it was never valid.")
     ] = "",
+    dry_run: DryRun = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Replace a wrong record with a correct statement. The old record is retired and stays in the history.
@@ -191,17 +195,19 @@ def correct(
       memd correct 7q3hjwch "The team deploys on Fridays." --since 2026-03-01
     """
     with CommandAnswer("correct", as_json) as answer, reach() as client:
-        corrected = client.correct(old, new, since=instant(since))
+        corrected = client.correct(old, new, since=instant(since), dry_run=dry_run)
         record = corrected.record
         replaced = short(record.supersedes[0]) if record.supersedes else old
         lines = [f"{styled(short(record.id), 'cyan')} replaces {replaced}", plain(record.description)]
-        answer.give(corrected, [*lines, f"to undo this: memd undo {plain_name(record.provenance.spans[0].document)}"])
+        undo = f"to undo this: memd undo {plain_name(record.provenance.spans[0].document)}"
+        answer.give(corrected, [*lines, WOULD if dry_run else undo])
 
 
 @app.command()
 def pin(
     ids: Ids,
     principle: Annotated[bool, typer.Option("--principle", help="Also include them in every answer.")] = False,
+    dry_run: DryRun = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Pin records: they come first in the profile. No later statement retires a pinned record without your consent.
@@ -216,22 +222,21 @@ def pin(
       memd pin 7q3hjwch --principle
       memd list --type preference    # shows ids
     """
-    _pin("pin", ids, True, as_json, principle)
+    _pin("pin", ids, True, as_json, principle, dry_run)
 
 
 @app.command()
-def unpin(ids: Ids, as_json: JsonFlag = False) -> None:
+def unpin(ids: Ids, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
     """Unpin records.
 
     \b
     Example:
       memd unpin 7q3hjwch
     """
-    _pin("unpin", ids, False, as_json)
+    _pin("unpin", ids, False, as_json, dry_run=dry_run)
 
 
 Undo = Annotated[bool, typer.Option("--undo", help="Take it back: restore the state before.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
 
 
 @app.command()
@@ -264,19 +269,14 @@ def reject(ids: Ids, undo: Undo = False, dry_run: DryRun = False, as_json: JsonF
 def _judge(command: str, ids: list[str], *, right: bool, undo: bool, dry_run: bool, as_json: bool) -> None:
     with CommandAnswer(command, as_json) as answer, reach() as client:
         judged = client.confirm(ids, right=right, undo=undo, dry_run=dry_run)
-        answer.give(judged, (line for record in judged.records for line in _judged_lines(record, dry_run)))
+        answer.give(judged, (line for record in judged.records for line in judged_lines(record, dry_run)))
 
 
-def _judged_lines(judged: JudgedRecord, dry_run: bool) -> Iterator[str]:
-    yield from wrapped(plain(judged.description))
-    names = [state(status) for status in (judged.before, judged.after)]
-    change = f"stays {names[0]}" if judged.before == judged.after else f"{names[0]} → {names[1]}"
-    yield f"{styled(short(judged.id), 'cyan')} · {'would be: ' if dry_run else ''}{change}"
-
-
-def _pin(command: str, ids: list[str], pinned: bool, as_json: bool, principle: bool = False) -> None:
+def _pin(
+    command: str, ids: list[str], pinned: bool, as_json: bool, principle: bool = False, dry_run: bool = False
+) -> None:
     with CommandAnswer(command, as_json) as answer, reach() as client:
-        changed = [client.pin(client.get(id).id, pinned, principle=principle) for id in ids]
+        changed = [client.pin(client.get(id).id, pinned, principle=principle, dry_run=dry_run) for id in ids]
         answer.give(changed, (line for remembered in changed for line in _pin_lines(remembered, pinned)))
 
 
@@ -289,6 +289,8 @@ def _pin_lines(remembered: Remembered, pinned: bool) -> Iterator[str]:
     else:
         outcome = "not pinned" if remembered.duplicate else "unpinned"
     yield f"{styled(short(record.id), 'cyan')} · {outcome} · {pool_name(record.pool)}"
+    if remembered.dry_run:
+        yield WOULD
 
 
 @app.command()

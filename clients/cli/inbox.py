@@ -11,9 +11,10 @@ import typer
 from ...protocol.corrections import Inbox, Waiting
 from ...protocol.record import Record
 from .connection import PATIENCE_MS, reach
+from .options import DryRun
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
 from .progress import wait_for_job
-from .wording import age, count, facts, place, short
+from .wording import age, count, facts, judged_lines, place, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 CANDIDATES = 20
@@ -75,30 +76,35 @@ def _candidate_lines(record: Record) -> Iterator[str]:
 
 
 @app.command()
-def accept(id: Id, as_json: JsonFlag = False) -> None:
+def accept(id: Id, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
     """Accept a proposal: replace the record, or delete it permanently.
 
     \b
     Example:
+      memd inbox accept 7q3hjwch --dry-run    # shows what would change
       memd inbox accept 7q3hjwch
     """
-    _decide(id, "accept", as_json)
+    _decide(id, "accept", dry_run, as_json)
 
 
 @app.command()
-def reject(id: Id, as_json: JsonFlag = False) -> None:
+def reject(id: Id, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
     """Reject a proposal: change nothing and remove it from the list.
 
     \b
     Example:
       memd inbox reject 7q3hjwch
     """
-    _decide(id, "reject", as_json)
+    _decide(id, "reject", dry_run, as_json)
 
 
-def _decide(id: str, word: Literal["accept", "reject"], as_json: bool) -> None:
+def _decide(id: str, word: Literal["accept", "reject"], dry_run: bool, as_json: bool) -> None:
     with CommandAnswer(f"inbox {word}", as_json) as answer, reach(4 * PATIENCE_MS) as client:
-        decided = client.decide(id, word == "accept")
+        decided = client.decide(id, word == "accept", dry_run=dry_run)
+        if dry_run:
+            changes = [line for record in decided.records for line in judged_lines(record, True)]
+            answer.give(decided, changes or ["no record would change"])
+            return
         if decided.job:
             done = wait_for_job(client, decided.job, answer)
             left = done.report.get("left")

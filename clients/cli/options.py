@@ -20,6 +20,7 @@ _SHOWN = 200
 AsOf = Annotated[str, typer.Option("--as-of", help="Records true at that time: a day, or RFC 3339 with an offset.")]
 BelievedAt = Annotated[str, typer.Option("--believed-at", help="Records known at that time: a day, or RFC 3339.")]
 Cwd = Annotated[str | None, typer.Option(help="The project's folder, if not the current one.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
 Id = Annotated[str, typer.Argument(help="The record's id, or a unique prefix.")]
 Pools = Annotated[list[str] | None, typer.Option("--pool", help="Only this pool; repeatable.")]
 

@@ -14,7 +14,7 @@ from ...protocol.record import LIVE
 from ...protocol.reply import PoolList
 from ...protocol.scope import Bound, Left, RecordsMoved, Scope
 from .connection import reach
-from .options import here
+from .options import DryRun, here
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
 from .wording import UNBOUND, count, pool_argument, pool_name, short, status_counts
 
@@ -156,6 +156,7 @@ def _unkeyed_lines(ids: tuple[str, ...]) -> Iterator[str]:
 @scope_app.command()
 def move(
     words: Annotated[list[str], typer.Argument(metavar="ID... POOL", help="Records, then their new pool.")],
+    dry_run: DryRun = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Move records to another pool, with their ids, history and keys.
@@ -169,13 +170,14 @@ def move(
         *ids, pool = words
         if not ids:
             raise InvalidRequest("name at least one record, then a pool", hint="memd scope move ID... POOL")
-        moved = client.move_records(ids, pool)
+        moved = client.move_records(ids, pool, dry_run=dry_run)
         answer.give(moved, _move_lines(moved))
 
 
 def _move_lines(moved: RecordsMoved) -> Iterator[str]:
     if moved.moved:
-        yield from wrapped(f"{_ids(moved.moved)}: now in {_titled(moved.pool, moved.title)}")
+        now = "would be" if moved.dry_run else "now"
+        yield from wrapped(f"{_ids(moved.moved)}: {now} in {_titled(moved.pool, moved.title)}")
     if moved.there:
         yield from wrapped(f"{_ids(moved.there)}: already there")
     yield from _unkeyed_lines(moved.unkeyed)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import cast
 
+from ...protocol.corrections import JudgedRecord
 from ...protocol.instant import day
 from ...protocol.recall import Heard, Hit
 from ...protocol.record import STATES, Record
@@ -133,6 +134,14 @@ def reviewed(record: Record) -> str:
 def learnings(record: Record) -> str:
     """What a record teaches, by perspective."""
     return "; ".join(f"{plain_name(name)}: {plain(text)}" for name, text in sorted(record.learnings.items()))
+
+
+def judged_lines(judged: JudgedRecord, dry_run: bool) -> Iterator[str]:
+    """A record whose status a decision changes."""
+    yield from wrapped(plain(judged.description))
+    names = [state(status) if status else "deleted permanently" for status in (judged.before, judged.after)]
+    change = f"stays {names[0]}" if judged.before == judged.after else f"{names[0]} → {names[1]}"
+    yield f"{styled(short(judged.id), 'cyan')} · {'would be: ' if dry_run else ''}{change}"
 
 
 def artifacts(record: Record) -> Iterator[str]:

@@ -155,6 +155,8 @@ export interface DeadLetters {
 export interface Decided {
   open: number;
   job: JobState | null;
+  records: JudgedRecord[];
+  dry_run: boolean;
 }
 export interface Decision {
   action: "add" | "invalidate" | "noop" | "update";
@@ -371,7 +373,7 @@ export interface JudgedRecord {
   id: string;
   description: string;
   before: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
-  after: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
+  after: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired" | "";
 }
 export interface Judgement {
   records: JudgedRecord[];
@@ -661,6 +663,7 @@ export interface RecordsMoved {
   moved: string[];
   there: string[];
   unkeyed: string[];
+  dry_run: boolean;
 }
 export interface Redacted {
   kind: "redacted";
@@ -692,6 +695,7 @@ export interface Remembered {
   record: MemoryRecord;
   duplicate: boolean;
   pool_open: boolean;
+  dry_run: boolean;
 }
 export interface Remnant {
   seq: number;
@@ -1080,11 +1084,11 @@ export interface RequestMethods {
   /** Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11). */
   context(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string; tags?: string[]; days?: number }): Promise<ContextPackage>;
   /** Reword a record; the id stays. */
-  edit(id: string, text: string, options?: { at?: string }): Promise<Remembered>;
+  edit(id: string, text: string, options?: { at?: string; dry_run?: boolean }): Promise<Remembered>;
   /** Replace a wrong record by a right one; `since`: the old one was right until then (T1). Raises NotFound, InvalidRequest. */
-  correct(id: string, text: string, options?: { at?: string; since?: string }): Promise<Remembered>;
+  correct(id: string, text: string, options?: { at?: string; since?: string; dry_run?: boolean }): Promise<Remembered>;
   /** Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full. */
-  pin(id: string, options?: { pinned?: boolean; principle?: boolean }): Promise<Remembered>;
+  pin(id: string, options?: { pinned?: boolean; principle?: boolean; dry_run?: boolean }): Promise<Remembered>;
   /** Set when to look at a record again, and what would change it (R5). Raises NotFound, InvalidRequest. */
   planReview(id: string, options?: { every_days?: number | null; change_condition?: string | null }): Promise<Remembered>;
   /** Set what a record teaches under a perspective; "" removes it (R7). Raises NotFound, InvalidRequest. */
@@ -1100,7 +1104,7 @@ export interface RequestMethods {
   /** List the proposals that the user has to decide (T13). */
   inbox(options?: { all?: boolean; limit?: number }): Promise<Inbox>;
   /** Decide a proposal; an accepted deletion is a job. Raises NotFound, InvalidRequest. */
-  decide(id: string, accept: boolean): Promise<Decided>;
+  decide(id: string, accept: boolean, options?: { dry_run?: boolean }): Promise<Decided>;
   /** End a task (T6): fade the records of these pools, by default all, and archive the weakest. */
   sleep(options?: { pools?: string[]; dry_run?: boolean }): Promise<Slumbered>;
   /** List the records that will be archived soon unless somebody uses them (T9). */
@@ -1124,7 +1128,7 @@ export interface RequestMethods {
   /** Bind a folder to a pool; without one, to a new pool of its own. Raises NotFound. */
   bindScope(cwd: string, options?: { at?: string; pool?: string; title?: string; join?: boolean; repository?: Repository | null }): Promise<Bound>;
   /** Move records into another pool, all or none. Raises NotFound. */
-  moveRecords(ids: string[], pool: string): Promise<RecordsMoved>;
+  moveRecords(ids: string[], pool: string, options?: { dry_run?: boolean }): Promise<RecordsMoved>;
   /** Leave a project, or come back to it (P4). Raises NotFound. */
   leave(options?: { at?: string; cwd?: string; pool?: string; back?: boolean; repository?: Repository | null }): Promise<Left>;
   /** Open an agent's own pool, or change its role and perspectives (P5). Raises InvalidRequest. */

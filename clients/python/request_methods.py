@@ -325,16 +325,16 @@ class RequestMethods:
 
     # --- corrections ---------------------------------------------------------------------------------------------
     @sends(request.Edit, reply.Remembered)
-    def edit(self, id: str, text: str) -> None:
+    def edit(self, id: str, text: str, *, dry_run: bool = False) -> None:
         """Reword a record; the id stays."""
 
     @sends(corrections.Correct, reply.Remembered)
-    def correct(self, id: str, text: str, *, since: str = "") -> None:
+    def correct(self, id: str, text: str, *, since: str = "", dry_run: bool = False) -> None:
         """Replace a wrong record by a right one; `since`: the old one was right until then (T1). Raises NotFound,
         InvalidRequest."""
 
     @sends(request.Pin, reply.Remembered)
-    def pin(self, id: str, pinned: bool = True, *, principle: bool = False) -> None:
+    def pin(self, id: str, pinned: bool = True, *, principle: bool = False, dry_run: bool = False) -> None:
         """Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself
         (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full."""
 
@@ -368,7 +368,7 @@ class RequestMethods:
         """List the proposals that the user has to decide (T13)."""
 
     @sends(request.Decide, reply.Decided)
-    def decide(self, id: str, accept: bool) -> None:
+    def decide(self, id: str, accept: bool, *, dry_run: bool = False) -> None:
         """Decide a proposal; an accepted deletion is a job. Raises NotFound, InvalidRequest."""
 
     # --- lifecycle -----------------------------------------------------------------------------------------------
@@ -424,7 +424,7 @@ class RequestMethods:
         """Bind a folder to a pool; without one, to a new pool of its own. Raises NotFound."""
 
     @sends(request.MoveRecords, reply.RecordsMoved)
-    def move_records(self, ids: Sequence[str], pool: str) -> None:
+    def move_records(self, ids: Sequence[str], pool: str, *, dry_run: bool = False) -> None:
         """Move records into another pool, all or none. Raises NotFound."""
 
     @sends(request.LeaveProject, reply.Left)

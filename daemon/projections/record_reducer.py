@@ -66,7 +66,7 @@ def apply(before: Record | None, id: str, entry: Logged) -> Record | None:
         case Merged():
             return _merged(before, operation)
         case Pinned():
-            return before and _pinned(before, operation)
+            return before and after_pin(before, operation)
         case Rebased():
             return operation.record
         case Redacted():
@@ -154,7 +154,8 @@ def _tagged(tags: tuple[str, ...], principle: bool) -> tuple[str, ...]:
     return (*tags, PRINCIPLE) if principle else tuple(tag for tag in tags if tag != PRINCIPLE)
 
 
-def _pinned(before: Record, operation: Pinned) -> Record:
+def after_pin(before: Record, operation: Pinned) -> Record:
+    """Return a record as it is after it was pinned or unpinned."""
     tags = before.tags if operation.principle is None else _tagged(before.tags, operation.principle)
     changed = msgspec.structs.replace(before, pinned=operation.pinned, tags=tags, rev=before.rev + 1)
     if not operation.layer:

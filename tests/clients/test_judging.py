@@ -1,6 +1,7 @@
 """The user says that a record is right or wrong, without pinning it and without a replacement (T1, T8)."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,3 +83,27 @@ def test_the_candidates_can_be_looked_through_with_their_sources_W5(
     assert {record["status"] for record in page["records"]} <= {"quarantined", "provisional"}
     memd("confirm", unconfirmed)
     assert unconfirmed[:8] not in memd("inbox", "--candidates").text
+
+
+def test_a_dry_run_shows_what_a_correction_would_change_and_changes_nothing_T1(
+    daemon: Any, memd: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / ".memd-id").write_text("orchard-0001\n")
+    id = memd("remember", "The team deploys on Tuesdays.", "--personal", "--wait", "--json").data["record"]["id"]
+    memd("remember", "The orchard service has two replicas.", "--cwd", str(tmp_path))
+    project = next(pool["pool"] for pool in memd("pools", "--json").data["pools"] if pool["pool"] != "personal")
+    before, journal = memd("show", id, "--json").data, memd("tail", "--json").data["last"]
+    edited = memd("edit", id, "The team deploys on Wednesdays.", "--dry-run")
+    assert "Wednesdays" in edited.text and "nothing changed" in edited.text and "to undo" not in edited.text
+    corrected = memd("correct", id, "The team deploys on Fridays.", "--dry-run", "--json").data
+    assert corrected["dry_run"] and corrected["record"]["supersedes"] == [id]
+    pinned = memd("pin", id, "--principle", "--dry-run", "--json").data[0]["record"]
+    assert pinned["pinned"] and pinned["layer"] == "L1" and "principle" in pinned["tags"]
+    assert "would be in" in memd("scope", "move", id, project, "--dry-run").text
+    assert (memd("show", id, "--json").data, memd("tail", "--json").data["last"]) == (before, journal)
+    with daemon.client() as client:
+        proposed = client.propose_forget([id], "mcp", hide=True).ids[0]
+    assert "deleted permanently" in memd("inbox", "accept", proposed, "--dry-run").text
+    assert "hidden → " in memd("inbox", "reject", proposed, "--dry-run").text
+    assert memd("show", id).code == 4  # hidden as before
+    assert len(memd("inbox", "--json").data["proposals"]) == 1

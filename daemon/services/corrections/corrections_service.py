@@ -30,6 +30,7 @@ from ....protocol.record import LIVE, OPEN_QUESTION, PRINCIPLE, Layer, Record, r
 from ....protocol.reply import Remembered
 from ....protocol.request import Edit, Redo, Undo
 from ....stages.batch import PERSONAL
+from ...projections.record_reducer import after_pin
 from ...projections.stores import Stores
 from ..admission import admit
 from ..core import Core
@@ -51,7 +52,9 @@ PRINCIPLES = 20
 NAMES: dict[Layer, str] = {"L1": "identity (L1)", "L2": "the project's playbook (L2)"}
 
 
-def pinned(stores: Stores, before: Record, wanted: bool, principle: bool = False) -> Remembered:
+def pinned(
+    stores: Stores, before: Record, wanted: bool, principle: bool = False, *, dry_run: bool = False
+) -> Remembered:
     """Pin or unpin a record. Raises InvalidRequest with the way out."""
     layer: Layer = "L3"
     if wanted:
@@ -61,10 +64,13 @@ def pinned(stores: Stores, before: Record, wanted: bool, principle: bool = False
         raise InvalidRequest("a principle must be pinned", hint="`memd unpin` removes the pin and the principle")
     is_principle = PRINCIPLE in before.tags
     if (before.pinned, before.layer) == (wanted, layer) and is_principle in (principle, wanted):
-        return Remembered(record=before, duplicate=True)
+        return Remembered(record=before, duplicate=True, dry_run=dry_run)
     released = [Released(ids=(before.id,), why="pinned")] if wanted and is_on_probation(before) else []
     marked = wanted and (principle or is_principle)
-    stores.commit([Pinned(id=before.id, pinned=wanted, layer=layer, principle=marked), *released])
+    operation = Pinned(id=before.id, pinned=wanted, layer=layer, principle=marked)
+    if dry_run:
+        return Remembered(record=after_pin(before, operation), dry_run=True)
+    stores.commit([operation, *released])
     after = stores.records.get(before.id)
     assert after is not None
     return Remembered(record=after)
@@ -133,7 +139,8 @@ class CorrectionsService(Service):
 
     def pin(self, request: Pin) -> Remembered:
         """Pin or unpin a record. Raises NotFound, InvalidRequest."""
-        return pinned(self._stores, self._stores.records.named(request.id), request.pinned, request.principle)
+        before = self._stores.records.named(request.id)
+        return pinned(self._stores, before, request.pinned, request.principle, dry_run=request.dry_run)
 
     def restore(self, request: Restore) -> RecordList:
         """Make archived records active again, by ids or their beginnings. Raises NotFound, InvalidRequest."""
@@ -164,10 +171,6 @@ class CorrectionsService(Service):
         event = Reworded(turn=f"{before.id}:{before.rev}", at=request.at, record=before.id, text=request.text)
         captured = admit(self._gate, origin, event)
         id = record_id(before.pool, captured.document, captured.event.turn, 0, 0)
-        self._stores.take([captured])
-        operations = self._opening(origin, before, request.at)
-        if operations:
-            operations.append(SessionClosed(document=origin.document, at=request.at))
         right = msgspec.structs.replace(
             reworded(before, captured),
             id=id,
@@ -184,6 +187,12 @@ class CorrectionsService(Service):
         if before.type == OPEN_QUESTION != right.type:
             retired = Retirement(before.id, right.valid_from, f"decided: {id}")
             decision = Decision(action="add", reason="the user decided the open question")
+        if request.dry_run:
+            return Remembered(record=right, dry_run=True)
+        self._stores.take([captured])
+        operations = self._opening(origin, before, request.at)
+        if operations:
+            operations.append(SessionClosed(document=origin.document, at=request.at))
         self._stores.commit([*operations, Added(record=right, retires=(retired,), decision=decision)])
         self._distil()
         corrected = self._stores.records.get(id)
@@ -198,7 +207,9 @@ class CorrectionsService(Service):
         event = Reworded(turn=f"{before.id}:{before.rev + 1}", at=request.at, record=before.id, text=request.text)
         captured = admit(self._gate, origin, event)
         if text(captured.event) == before.content:  # the same edit again, because its answer was lost
-            return Remembered(record=before, duplicate=True)
+            return Remembered(record=before, duplicate=True, dry_run=request.dry_run)
+        if request.dry_run:
+            return Remembered(record=reworded(before, captured), dry_run=True)
         self._stores.take([captured])
         decision = Decision(action="update", reason="edited by the user")
         updated = Updated(record=reworded(before, captured), decision=decision)

@@ -7,10 +7,11 @@ stood, but retired if another record holds its key by now.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import msgspec
 
-from ....protocol.corrections import Decide, Inbox, ListInbox, Proposed, ProposeForget, Waiting
+from ....protocol.corrections import Decide, Inbox, JudgedRecord, ListInbox, Proposed, ProposeForget, Waiting
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.operation import (
     AnyOperation,
@@ -24,7 +25,7 @@ from ....protocol.operation import (
     Unhidden,
     Updated,
 )
-from ....protocol.record import LIVE, Record
+from ....protocol.record import LIVE, Record, Status
 from ....protocol.reply import Decided, JobState
 from ....protocol.request import Forget
 from ...failpoint import reach
@@ -112,6 +113,8 @@ class InboxService(Service):
             raise NotFound(f"{problem} {request.id!r}", hint="`memd inbox` lists them")
         if asked.state != "open":
             raise InvalidRequest(f"{asked.what.id[:8]} is already {asked.state}", hint="`memd inbox --all` shows it")
+        if request.dry_run:
+            return Decided(open=self._open(), records=self._consequences(asked.what, request.accept), dry_run=True)
         if request.accept and asked.what.what == "forget":
             return Decided(open=self._open(), job=self._forget(asked.what))
         return self._writer.run(lambda: self._settle(asked.what, request.accept)).result()
@@ -129,22 +132,43 @@ class InboxService(Service):
             )
         operations: list[AnyOperation] = [ChangeDecided(id=proposal.id, accepted=accept)]
         if accept:
-            records = self._stores.records.many((proposal.record, proposal.against))
-            old, new = records.get(proposal.record), records.get(proposal.against)
-            if old is None or new is None or not _stands(proposal, old, new):
-                raise InvalidRequest(
-                    "one of the two records is no longer active, so the proposal cannot be accepted",
-                    hint=f"`memd inbox reject {proposal.id[:8]}` removes it from the list",
-                )
-            operations.insert(0, _replaced(old, new, proposal))
+            operations.insert(0, _replaced(*self._both(proposal), proposal))
         elif proposal.what == "forget" and (back := bring_back(self._stores, proposal.record)):
             operations.append(back)
         self._stores.commit(operations)
         reach("inbox:decided")
         return Decided(open=self._open())
 
+    def _both(self, proposal: ChangeProposed) -> tuple[Record, Record]:
+        """Return the record and the one that replaces it. Raises InvalidRequest where one is no longer live."""
+        records = self._stores.records.many((proposal.record, proposal.against))
+        old, new = records.get(proposal.record), records.get(proposal.against)
+        if old is None or new is None or not _stands(proposal, old, new):
+            raise InvalidRequest(
+                "one of the two records is no longer active, so the proposal cannot be accepted",
+                hint=f"`memd inbox reject {proposal.id[:8]}` removes it from the list",
+            )
+        return old, new
+
+    def _consequences(self, proposal: ChangeProposed, accept: bool) -> tuple[JudgedRecord, ...]:
+        """Return the records that a decision changes. Raises InvalidRequest where it can't be accepted."""
+        if accept and proposal.what != "forget":
+            old, new = self._both(proposal)
+            return (_judged(old, "retired"), _judged(new, _replaced(old, new, proposal).record.status))
+        record = self._stores.records.get(proposal.record)
+        if record is None or (not accept and record.status != "hidden"):
+            return ()
+        if accept:
+            return (_judged(record, ""),)
+        back = bring_back(self._stores, record.id)
+        return (_judged(record, back.after[0].status),) if back else ()
+
     def _open(self) -> int:
         return self.list(ListInbox()).open
+
+
+def _judged(record: Record, after: Status | Literal[""]) -> JudgedRecord:
+    return JudgedRecord(id=record.id, description=record.description, before=record.status, after=after)
 
 
 def _stands(proposal: ChangeProposed, old: Record | None, new: Record | None) -> bool:

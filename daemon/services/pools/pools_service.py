@@ -288,9 +288,14 @@ class PoolsService(Service):
         records = [self._find(id) for id in dict.fromkeys(request.ids)]
         there = tuple(record.id for record in records if record.pool == pool)
         going = [record for record in records if record.pool != pool]
-        moved, unkeyed = self._bring(going, pool, "you moved it")
+        moved, unkeyed = self._bring(going, pool, "you moved it", dry_run=request.dry_run)
         return RecordsMoved(
-            pool=pool, title=self._directory.title(pool), moved=tuple(moved), there=there, unkeyed=tuple(unkeyed)
+            pool=pool,
+            title=self._directory.title(pool),
+            moved=tuple(moved),
+            there=there,
+            unkeyed=tuple(unkeyed),
+            dry_run=request.dry_run,
         )
 
     def _find(self, id: str) -> Record:
@@ -307,8 +312,10 @@ class PoolsService(Service):
     def _records_of(self, pool: str) -> list[Record]:
         return [record for record in self._stores.records.everything() if record.pool == pool]
 
-    def _bring(self, records: Sequence[Record], pool: str, reason: str) -> tuple[list[str], list[str]]:
-        """Move records, all or none; return all ids, and those of records that lose their key."""
+    def _bring(
+        self, records: Sequence[Record], pool: str, reason: str, *, dry_run: bool = False
+    ) -> tuple[list[str], list[str]]:
+        """Move records, all or none; return all ids, and those of records that lose their key. `dry_run`: move none."""
         taken: set[str] = set()
         unkeyed: list[str] = []
         newest_first = sorted(records, key=lambda record: (record.learned_at, record.id), reverse=True)
@@ -325,7 +332,7 @@ class PoolsService(Service):
             Moved(ids=tuple(group), pool=pool, reason=reason, unkeyed=tuple(id for id in group if id in bare))
             for group in groups
         ]
-        if operations:
+        if operations and not dry_run:
             self._stores.commit(operations)
         return ids, unkeyed
 
