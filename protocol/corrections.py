@@ -67,11 +67,13 @@ class RecordList(msgspec.Struct, frozen=True, kw_only=True):
 
 class Pin(Request, tag="pin", frozen=True, kw_only=True):
     """Pin or unpin a record. A pinned record becomes L1, or L2 of its project (R9); a statement that
-    contradicts it becomes a proposal (T13). A `principle` is also part of every answer (Q8)."""
+    contradicts it becomes a proposal (T13). A `principle` is also part of every answer (Q8). `playbook`: L2
+    of the personal pool as well, for what holds in every project."""
 
     id: str
     pinned: bool = True
     principle: bool = False
+    playbook: bool = False
     dry_run: bool = False
 
 

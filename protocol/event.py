@@ -14,7 +14,12 @@ import msgspec
 from .instant import Instant
 
 Trust = Literal["user", "assistant", "tool", "document"]
-Visibility = Literal["private", "shared"]
+Visibility = Literal["private", "shared", "organisation"]
+"""Who may see a record: the user, those who share the project, or everyone in the organisation (P7)."""
+
+VISIBILITIES: tuple[Visibility, ...] = ("private", "shared", "organisation")
+"""From narrow to wide."""
+
 Form = Literal["", "purpose", "commands", "row", "open"]
 """What a part of a document is by its place: prose or a list item, the opening of a README, commands with the words
 that announce them, a table row told with its column names, what an agent's todo list leaves open at its session's

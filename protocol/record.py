@@ -114,6 +114,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
     `key`: exact key of a fact (`prefers.indentation`), or `subject predicate object` of an edge; else "".
     `aliases`: two names of one thing that the clause states, as it writes them; a question with one finds the other.
+    `copy_of`: the record of another pool that the user copied.
     `tags`: the clause type first (`decision`, `lesson`, …), then keywords. `placed`: the user chose its pool.
     `injection`: score of the injection model in [0, 1], None if it never read the record (W5).
     """
@@ -143,6 +144,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     review: Review | None = None
     supersedes: tuple[str, ...] = ()
     superseded_by: str = ""
+    copy_of: str = ""
     needs_review: bool = False
     placed: bool = False
     pinned: bool = False

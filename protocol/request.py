@@ -21,7 +21,7 @@ from .corrections import (
 )
 from .dead_letters import ListLetters, Retry
 from .decay import ListFading, PutToSleep
-from .event import AnyEvent, Origin, Repository
+from .event import AnyEvent, Origin, Repository, Visibility
 from .history import GetHistory, GetTimeline
 from .instant import Instant
 from .operation import PoolOpened, SessionOpened
@@ -136,10 +136,14 @@ class BindScope(Request, tag="scope_bind", frozen=True, kw_only=True):
 
 
 class MoveRecords(Request, tag="scope_move", frozen=True, kw_only=True):
-    """Move records to another pool, by id or unambiguous prefix; they keep their history (P3)."""
+    """Move records to another pool, by id or unambiguous prefix; they keep their history (P3). With `copy` the records
+    stay, and the pool gets copies that name them (R9). With `visibility` instead of `pool` they stay in their pool and
+    more or fewer people may see them, one step up at a time (P7)."""
 
     ids: tuple[str, ...]
-    pool: str
+    pool: str = ""
+    copy: bool = False
+    visibility: Visibility | Literal[""] = ""
     dry_run: bool = False
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
 from .errors import NotFound
+from .event import Visibility
 from .request_fields import Request
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[\w.@-]{1,64}$")]
@@ -87,13 +88,15 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
 
 class RecordsMoved(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `scope_move`: record ids. `there`: were in the pool before; `unkeyed` as in `Bound`;
-    `dry_run`: nothing moved."""
+    `copies`: of the `moved` ones, which stay; `visibility`: who may see them now; `dry_run`: nothing changed."""
 
     pool: str
     title: str
     moved: tuple[str, ...]
     there: tuple[str, ...] = ()
     unkeyed: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    visibility: Visibility | Literal[""] = ""
     dry_run: bool = False
 
 

@@ -207,6 +207,9 @@ def correct(
 def pin(
     ids: Ids,
     principle: Annotated[bool, typer.Option("--principle", help="Also include them in every answer.")] = False,
+    playbook: Annotated[
+        bool, typer.Option("--playbook", help="Of your own: a rule for every project, not who you are.")
+    ] = False,
     dry_run: DryRun = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -214,7 +217,7 @@ def pin(
 
     Pinning confirms an unconfirmed record. So does stating it yourself, or rewording it.
 
-    You can pin 40 records about yourself, 300 per project, and 20 principles.
+    You can pin 40 records about yourself, 300 in the playbook of each project and of your own, and 20 principles.
 
     \b
     Examples:
@@ -222,7 +225,7 @@ def pin(
       memd pin 7q3hjwch --principle
       memd list --type preference    # shows ids
     """
-    _pin("pin", ids, True, as_json, principle, dry_run)
+    _pin("pin", ids, True, as_json, principle, playbook, dry_run)
 
 
 @app.command()
@@ -273,10 +276,18 @@ def _judge(command: str, ids: list[str], *, right: bool, undo: bool, dry_run: bo
 
 
 def _pin(
-    command: str, ids: list[str], pinned: bool, as_json: bool, principle: bool = False, dry_run: bool = False
+    command: str,
+    ids: list[str],
+    pinned: bool,
+    as_json: bool,
+    principle: bool = False,
+    playbook: bool = False,
+    dry_run: bool = False,
 ) -> None:
     with CommandAnswer(command, as_json) as answer, reach() as client:
-        changed = [client.pin(client.get(id).id, pinned, principle=principle, dry_run=dry_run) for id in ids]
+        changed = [
+            client.pin(client.get(id).id, pinned, principle=principle, playbook=playbook, dry_run=dry_run) for id in ids
+        ]
         answer.give(changed, (line for remembered in changed for line in _pin_lines(remembered, pinned)))
 
 

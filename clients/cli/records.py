@@ -158,6 +158,8 @@ def record_lines(record: Record) -> Iterator[str]:
         "review": reviewed(record),
         "teaches": learnings(record),
         "proven by": "; ".join(artifacts(record)),
+        "visible to": "" if source.visibility == "private" else source.visibility,
+        "copy of": short(record.copy_of) if record.copy_of else "",
         "replaces": ", ".join(short(id) for id in record.supersedes),
         "replaced by": short(record.superseded_by),
     }

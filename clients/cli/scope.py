@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ...protocol.errors import InvalidRequest, Refused
+from ...protocol.event import Visibility
 from ...protocol.record import LIVE
 from ...protocol.reply import PoolList
 from ...protocol.scope import Bound, Left, RecordsMoved, Scope
@@ -156,27 +157,42 @@ def _unkeyed_lines(ids: tuple[str, ...]) -> Iterator[str]:
 @scope_app.command()
 def move(
     words: Annotated[list[str], typer.Argument(metavar="ID... POOL", help="Records, then their new pool.")],
+    copy: Annotated[bool, typer.Option("--copy", help="Keep them, and copy them into the pool.")] = False,
+    visibility: Annotated[
+        Visibility | None,
+        typer.Option(help="Instead of a pool: who may see them. Memory is private until you change it."),
+    ] = None,
     dry_run: DryRun = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Move records to another pool, with their ids, history and keys.
 
+    A copy names the record that it comes from. The visibility grows by one step at a time, from private to shared to
+    organisation, only in a project, and `memd why` shows each step.
+
     \b
     Examples:
       memd scope move 7q3hjwch orchard
       memd scope move 7q3hjwch 2m9c0fxe personal
+      memd scope move 7q3hjwch personal --copy
+      memd scope move 7q3hjwch --visibility shared
     """
     with CommandAnswer("scope move", as_json) as answer, reach() as client:
-        *ids, pool = words
+        ids, pool = (words, "") if visibility else (words[:-1], words[-1])
         if not ids:
             raise InvalidRequest("name at least one record, then a pool", hint="memd scope move ID... POOL")
-        moved = client.move_records(ids, pool, dry_run=dry_run)
+        moved = client.move_records(ids, pool, copy=copy, visibility=visibility or "", dry_run=dry_run)
         answer.give(moved, _move_lines(moved))
 
 
 def _move_lines(moved: RecordsMoved) -> Iterator[str]:
     if moved.moved:
         now = "would be" if moved.dry_run else "now"
+        if moved.copies:
+            now = f"{'would be copied' if moved.dry_run else 'copied'} as {_ids(moved.copies)}"
+        if moved.visibility:
+            yield from wrapped(f"{_ids(moved.moved)}: {now} {moved.visibility}")
+            return
         yield from wrapped(f"{_ids(moved.moved)}: {now} in {_titled(moved.pool, moved.title)}")
     if moved.there:
         yield from wrapped(f"{_ids(moved.there)}: already there")

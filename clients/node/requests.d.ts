@@ -430,6 +430,7 @@ export interface MemoryRecord {
   review?: Review | null;
   supersedes?: string[];
   superseded_by?: string;
+  copy_of?: string;
   needs_review?: boolean;
   placed?: boolean;
   pinned?: boolean;
@@ -598,7 +599,7 @@ export interface Provenance {
   spans: Span[];
   quote: string;
   said_at: string;
-  visibility?: "private" | "shared";
+  visibility?: "organisation" | "private" | "shared";
   evidence?: Evidence[];
   distiller?: string;
   rules?: number;
@@ -663,6 +664,8 @@ export interface RecordsMoved {
   moved: string[];
   there: string[];
   unkeyed: string[];
+  copies: string[];
+  visibility: "organisation" | "private" | "shared" | "";
   dry_run: boolean;
 }
 export interface Redacted {
@@ -1088,7 +1091,7 @@ export interface RequestMethods {
   /** Replace a wrong record by a right one; `since`: the old one was right until then (T1). Raises NotFound, InvalidRequest. */
   correct(id: string, text: string, options?: { at?: string; since?: string; dry_run?: boolean }): Promise<Remembered>;
   /** Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full. */
-  pin(id: string, options?: { pinned?: boolean; principle?: boolean; dry_run?: boolean }): Promise<Remembered>;
+  pin(id: string, options?: { pinned?: boolean; principle?: boolean; playbook?: boolean; dry_run?: boolean }): Promise<Remembered>;
   /** Set when to look at a record again, and what would change it (R5). Raises NotFound, InvalidRequest. */
   planReview(id: string, options?: { every_days?: number | null; change_condition?: string | null }): Promise<Remembered>;
   /** Set what a record teaches under a perspective; "" removes it (R7). Raises NotFound, InvalidRequest. */
@@ -1128,7 +1131,7 @@ export interface RequestMethods {
   /** Bind a folder to a pool; without one, to a new pool of its own. Raises NotFound. */
   bindScope(cwd: string, options?: { at?: string; pool?: string; title?: string; join?: boolean; repository?: Repository | null }): Promise<Bound>;
   /** Move records into another pool, all or none. Raises NotFound. */
-  moveRecords(ids: string[], pool: string, options?: { dry_run?: boolean }): Promise<RecordsMoved>;
+  moveRecords(ids: string[], options?: { pool?: string; copy?: boolean; visibility?: "organisation" | "private" | "shared" | ""; dry_run?: boolean }): Promise<RecordsMoved>;
   /** Leave a project, or come back to it (P4). Raises NotFound. */
   leave(options?: { at?: string; cwd?: string; pool?: string; back?: boolean; repository?: Repository | null }): Promise<Left>;
   /** Open an agent's own pool, or change its role and perspectives (P5). Raises InvalidRequest. */

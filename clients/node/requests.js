@@ -42,7 +42,7 @@ export const METHODS = {
   pools: ["pools", []],
   whyScope: ["scope_why", ["cwd"]],
   bindScope: ["scope_bind", ["cwd"]],
-  moveRecords: ["scope_move", ["ids", "pool"]],
+  moveRecords: ["scope_move", ["ids"]],
   leave: ["leave", []],
   openAgent: ["open_agent", ["agent"]],
   grant: ["grant", []],

@@ -17,7 +17,7 @@ import msgspec
 
 from ...protocol import corrections, decay, reply, request, wire
 from ...protocol.errors import Disabled, InvalidRequest
-from ...protocol.event import AnyEvent, Origin
+from ...protocol.event import AnyEvent, Origin, Visibility
 from ...protocol.history import GetHistory, GetTimeline, History
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
@@ -334,7 +334,9 @@ class RequestMethods:
         InvalidRequest."""
 
     @sends(request.Pin, reply.Remembered)
-    def pin(self, id: str, pinned: bool = True, *, principle: bool = False, dry_run: bool = False) -> None:
+    def pin(
+        self, id: str, pinned: bool = True, *, principle: bool = False, playbook: bool = False, dry_run: bool = False
+    ) -> None:
         """Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself
         (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full."""
 
@@ -424,7 +426,15 @@ class RequestMethods:
         """Bind a folder to a pool; without one, to a new pool of its own. Raises NotFound."""
 
     @sends(request.MoveRecords, reply.RecordsMoved)
-    def move_records(self, ids: Sequence[str], pool: str, *, dry_run: bool = False) -> None:
+    def move_records(
+        self,
+        ids: Sequence[str],
+        pool: str = "",
+        *,
+        copy: bool = False,
+        visibility: Visibility | Literal[""] = "",
+        dry_run: bool = False,
+    ) -> None:
         """Move records into another pool, all or none. Raises NotFound."""
 
     @sends(request.LeaveProject, reply.Left)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...protocol.event import Visibility
+from ...protocol.event import VISIBILITIES, Visibility
 from ...protocol.operation import SessionOpened
 from ...protocol.record import Evidence, Record
 from ...stages.batch import PERSONAL
@@ -46,12 +46,16 @@ def narrowed(record: Record, sources: Sequence[SourcePool]) -> Record:
     """Return the record in a pool that all its sources allow, with their narrowest visibility."""
     if not record.placed and not may_hold(record.pool, sources):
         record = msgspec.structs.replace(record, pool=PERSONAL)
-    shareable = bool(sources) and all(source.visibility == "shared" for source in sources)
-    own = record.pool == PERSONAL or record.pool.startswith(AGENT)
-    if record.provenance.visibility == "shared" and (own or not shareable):
-        private = msgspec.structs.replace(record.provenance, visibility="private")
-        record = msgspec.structs.replace(record, provenance=private)
-    return record
+    own = record.pool == PERSONAL or record.pool.startswith(AGENT) or not sources
+    levels = [0] if own else [VISIBILITIES.index(source.visibility) for source in sources]
+    return visible_to(record, VISIBILITIES[min(VISIBILITIES.index(record.provenance.visibility), *levels)])
+
+
+def visible_to(record: Record, visibility: Visibility) -> Record:
+    """Return the record with this visibility."""
+    if record.provenance.visibility == visibility:
+        return record
+    return msgspec.structs.replace(record, provenance=msgspec.structs.replace(record.provenance, visibility=visibility))
 
 
 def documents_of(record: Record, *more: Evidence) -> tuple[str, ...]:
@@ -87,5 +91,5 @@ class Placing:
     def may_rest(self, record: Record, evidence: Evidence) -> bool:
         """Whether a record may get this evidence without a source that is narrower than itself."""
         source = self.of((evidence.span.document,))
-        shown = record.provenance.visibility == "shared"
-        return may_hold(record.pool, source) and not (shown and source[0].visibility == "private")
+        shown = VISIBILITIES.index(record.provenance.visibility)
+        return may_hold(record.pool, source) and VISIBILITIES.index(source[0].visibility) >= shown

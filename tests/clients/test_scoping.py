@@ -171,3 +171,49 @@ def test_a_session_waits_for_a_slow_disk_instead_of_falling_to_no_project_P3(
         "The slow service runs in Zurich.",
         "The slow service has two replicas.",
     }
+
+
+@pytest.fixture
+def shared_rule(daemon: Any, memd: Any, repository: Path) -> str:
+    told = memd("remember", "The orchard service deploys on Tuesdays.", "--project", "--cwd", str(repository), "--json")
+    daemon.settle()
+    return told.data["record"]["id"]
+
+
+def test_who_may_see_a_record_grows_by_one_recorded_step_P7(memd: Any, shared_rule: str) -> None:
+    skipped = memd("scope", "move", shared_rule, "--visibility", "organisation")
+    assert skipped.code == 2 and "make it shared first" in skipped.errors
+    for level in ("shared", "organisation"):
+        assert f"would be {level}" in memd("scope", "move", shared_rule, "--visibility", level, "--dry-run").text
+        assert f"now {level}" in memd("scope", "move", shared_rule, "--visibility", level).text
+    assert "the user made it shared, from private" in memd("why", shared_rule).text
+    assert "visible to   organisation" in memd("show", shared_rule).text
+    memd("scope", "move", shared_rule, "personal")
+    assert memd("show", shared_rule, "--json").data["provenance"]["visibility"] == "private"
+    alone = memd("scope", "move", shared_rule, "--visibility", "shared")
+    assert alone.code == 2 and "into a project first" in alone.errors
+
+
+def test_a_copy_in_another_pool_names_its_origin_and_goes_when_that_is_forgotten_R9(
+    daemon: Any, memd: Any, shared_rule: str
+) -> None:
+    copied = memd("scope", "move", shared_rule, "personal", "--copy", "--json").data
+    (copy,) = copied["copies"]
+    assert memd("show", copy, "--json").data["copy_of"] == shared_rule
+    assert memd("show", copy, "--json").data["pool"] == "personal"
+    assert memd("show", shared_rule, "--json").data["pool"].startswith("project/")
+    assert "copied it from another pool" in memd("why", copy).text
+    assert "already there" in memd("scope", "move", shared_rule, "personal", "--copy").text
+    assert memd("forget", shared_rule, "--yes").code == 0
+    assert memd("show", copy).code == 4
+    assert not [
+        path for path in daemon.places.data.rglob("*") if path.is_file() and b"deploys on Tuesdays" in path.read_bytes()
+    ]
+
+
+def test_the_users_own_playbook_holds_what_is_true_in_every_project_R9(daemon: Any, memd: Any) -> None:
+    rule = memd("remember", "I always write the test before the code.", "--personal", "--wait", "--json").data
+    id = rule["record"]["id"]
+    assert memd("pin", id, "--playbook", "--json").data[0]["record"]["layer"] == "L2"
+    assert "test before the code" in memd("profile").text
+    assert "Playbook (L2)" in memd("context").text

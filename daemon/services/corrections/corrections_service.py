@@ -49,16 +49,22 @@ CAPS: dict[Layer, int] = {"L1": 40, "L2": 300}
 PRINCIPLES = 20
 """Principles of one pool, at most (Q8)."""
 
-NAMES: dict[Layer, str] = {"L1": "identity (L1)", "L2": "the project's playbook (L2)"}
+NAMES: dict[Layer, str] = {"L1": "identity (L1)", "L2": "the playbook of this pool (L2)"}
 
 
 def pinned(
-    stores: Stores, before: Record, wanted: bool, principle: bool = False, *, dry_run: bool = False
+    stores: Stores,
+    before: Record,
+    wanted: bool,
+    principle: bool = False,
+    *,
+    playbook: bool = False,
+    dry_run: bool = False,
 ) -> Remembered:
     """Pin or unpin a record. Raises InvalidRequest with the way out."""
     layer: Layer = "L3"
     if wanted:
-        layer = "L1" if before.pool == PERSONAL else "L2"
+        layer = "L1" if before.pool == PERSONAL and not playbook else "L2"
         _check(stores, before, layer, principle)
     if principle and not wanted:
         raise InvalidRequest("a principle must be pinned", hint="`memd unpin` removes the pin and the principle")
@@ -140,7 +146,14 @@ class CorrectionsService(Service):
     def pin(self, request: Pin) -> Remembered:
         """Pin or unpin a record. Raises NotFound, InvalidRequest."""
         before = self._stores.records.named(request.id)
-        return pinned(self._stores, before, request.pinned, request.principle, dry_run=request.dry_run)
+        return pinned(
+            self._stores,
+            before,
+            request.pinned,
+            request.principle,
+            playbook=request.playbook,
+            dry_run=request.dry_run,
+        )
 
     def restore(self, request: Restore) -> RecordList:
         """Make archived records active again, by ids or their beginnings. Raises NotFound, InvalidRequest."""

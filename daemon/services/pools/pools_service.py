@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.event import Origin, Repository
+from ....protocol.event import VISIBILITIES, Origin, Repository, Visibility
 from ....protocol.instant import checked
-from ....protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened, SessionOpened
-from ....protocol.record import LIVE, Record
+from ....protocol.operation import Added, AliasAdded, AnyOperation, Decision, Moved, PoolOpened, SessionOpened, Updated
+from ....protocol.record import LIVE, Record, Signal, record_id
 from ....protocol.reply import PoolList, PoolSummary
 from ....protocol.request import BindScope, LeaveProject, MoveRecords, Pools, WhyScope
 from ....protocol.scope import (
@@ -31,7 +33,7 @@ from ....protocol.scope import (
 from ....stages.batch import PERSONAL
 from ...projections import project_pointer
 from ...projections.aliases import of_folder, of_pool
-from ...projections.placement import agent_pool
+from ...projections.placement import agent_pool, visible_to
 from ...projections.pool_directory import PoolDirectory
 from ...projections.stores import Stores
 from ...world import World
@@ -281,11 +283,18 @@ class PoolsService(Service):
 
     # --- moving ------------------------------------------------------------------------------------------------------
     def move(self, request: MoveRecords) -> RecordsMoved:
-        """Move records into another pool. Raises NotFound for an unknown id or pool, InvalidRequest."""
+        """Move or copy records into another pool, or change who may see them. Raises NotFound for an unknown id or
+        pool, InvalidRequest."""
         if not request.ids:
             raise InvalidRequest("no record was named", hint="`memd list` shows ids")
-        pool = self._directory.writable(request.pool)
+        if bool(request.pool) == bool(request.visibility):
+            raise InvalidRequest("name a pool or a visibility", hint="memd scope move ID... POOL")
         records = [self._find(id) for id in dict.fromkeys(request.ids)]
+        if request.visibility:
+            return self._show(records, request.visibility, request.dry_run)
+        pool = self._directory.writable(request.pool)
+        if request.copy:
+            return self._copy(records, pool, request.dry_run)
         there = tuple(record.id for record in records if record.pool == pool)
         going = [record for record in records if record.pool != pool]
         moved, unkeyed = self._bring(going, pool, "you moved it", dry_run=request.dry_run)
@@ -297,6 +306,77 @@ class PoolsService(Service):
             unkeyed=tuple(unkeyed),
             dry_run=request.dry_run,
         )
+
+    def _copy(self, records: Sequence[Record], pool: str, dry_run: bool) -> RecordsMoved:
+        """Add copies to a pool, each with the record that it comes from (R9). A copy has no key that a record of the
+        pool holds."""
+        there: list[str] = []
+        copies: list[Record] = []
+        for record in records:
+            self._require_live(record)
+            id = record_id(pool, "copy", record.id, 0, 0)
+            if record.pool == pool or self._stores.records.get(id) is not None:
+                there.append(record.id)
+                continue
+            is_free = record.key and not self._stores.records.holding_key(pool, record.key)
+            copies.append(
+                replace(
+                    record if is_project(pool) else visible_to(record, "private"),
+                    id=id,
+                    pool=pool,
+                    copy_of=record.id,
+                    placed=True,
+                    pinned=False,
+                    layer="L3",
+                    rev=1,
+                    key=record.key if is_free else "",
+                    learned_at=0,
+                    supersedes=(),
+                    signal=Signal(importance=record.signal.importance),
+                )
+            )
+        decision = Decision(action="add", reason="the user copied it from another pool")
+        if copies and not dry_run:
+            self._stores.commit([Added(record=copy, decision=decision) for copy in copies])
+        return RecordsMoved(
+            pool=pool,
+            title=self._directory.title(pool),
+            moved=tuple(copy.copy_of for copy in copies),
+            there=tuple(there),
+            copies=tuple(copy.id for copy in copies),
+            unkeyed=tuple(copy.id for copy in copies if self._stores.records.named(copy.copy_of).key != copy.key),
+            dry_run=dry_run,
+        )
+
+    def _show(self, records: Sequence[Record], visibility: Visibility, dry_run: bool) -> RecordsMoved:
+        """Change who may see records, and record it in their history (P7)."""
+        changed: list[AnyOperation] = []
+        there: list[str] = []
+        for record in records:
+            self._require_live(record)
+            before = record.provenance.visibility
+            steps = VISIBILITIES.index(visibility) - VISIBILITIES.index(before)
+            if not steps:
+                there.append(record.id)
+                continue
+            if steps > 1:
+                raise InvalidRequest(f"{record.id[:8]} is {before}", hint=f"make it {VISIBILITIES[1]} first")
+            if steps > 0 and not is_project(record.pool):
+                raise InvalidRequest(
+                    f"{record.id[:8]} is not in a project, so it stays private",
+                    hint="`memd scope move ID POOL` moves it into a project first",
+                )
+            after = replace(visible_to(record, visibility), rev=record.rev + 1, placed=True)
+            why = f"the user made it {visibility}, from {before}"
+            changed.append(Updated(record=after, decision=Decision(action="update", reason=why)))
+        if changed and not dry_run:
+            self._stores.commit(changed)
+        moved = tuple(record.id for record in records if record.id not in there)
+        return RecordsMoved(pool="", title="", visibility=visibility, moved=moved, there=tuple(there), dry_run=dry_run)
+
+    def _require_live(self, record: Record) -> None:
+        if record.status not in LIVE:
+            raise InvalidRequest(f"{record.id[:8]} is {record.status}", hint="`memd list` shows live records")
 
     def _find(self, id: str) -> Record:
         try:
@@ -328,7 +408,13 @@ class PoolsService(Service):
         ids = [record.id for record in records]
         groups = (ids[start : start + GROUP] for start in range(0, len(ids), GROUP))
         bare = set(unkeyed)
+        alone = Decision(action="update", reason="it leaves its project, so only the user sees it")
         operations: list[AnyOperation] = [
+            Updated(record=replace(visible_to(record, "private"), rev=record.rev + 1), decision=alone)
+            for record in records
+            if record.provenance.visibility != "private" and not is_project(pool)
+        ]
+        operations += [
             Moved(ids=tuple(group), pool=pool, reason=reason, unkeyed=tuple(id for id in group if id in bare))
             for group in groups
         ]

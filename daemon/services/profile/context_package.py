@@ -50,7 +50,7 @@ class ContextPackager:
         recent = [record for pool in scope for record in self._since(pool, start, permits)]
         named = {tag.lower() for tag in request.tags}
         tags = named or _own_tags(recent)
-        whole = () if named else (scope if len(scope) == 1 else [pool for pool in scope if pool != PERSONAL])
+        whole = () if named else scope
         playbook = [record for record in held if record.layer == "L2"]
         second = [record for record in playbook if record.pool in whole or not tags.isdisjoint(record.tags)]
         recent.sort(key=lambda record: (-self._salience(record), -micros(record.provenance.said_at), record.id))
