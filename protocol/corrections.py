@@ -80,6 +80,17 @@ class Pin(Request, tag="pin", frozen=True, kw_only=True):
 Words = Annotated[str, msgspec.Meta(max_length=500)]
 
 
+class SetPersona(Request, tag="set_persona", frozen=True, kw_only=True):
+    """Set a persona block of the user, or of an agent with a memory of its own (R1): who they are, or the tone. `add`:
+    add the text to the block; an empty text removes the block."""
+
+    block: Literal["identity", "tone"]
+    text: Words
+    at: Instant
+    agent: str = ""
+    add: bool = False
+
+
 class PlanReview(Request, tag="plan_review", frozen=True, kw_only=True):
     """Set when the user wants to look at a record again, and what would change it (R5); an omitted field stays.
     `every_days`: 0 for the default of its kind. `change_condition`: memd counts one such as "3 sessions" or "2

@@ -18,6 +18,7 @@ from .corrections import (
     PlanReview,
     ProposeForget,
     Restore,
+    SetPersona,
 )
 from .dead_letters import ListLetters, Retry
 from .decay import ListFading, PutToSleep
@@ -276,7 +277,9 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
 _Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
 _Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline
 _Sessions = ListSessions | GetSession | GetTranscript
-_Changes = Capture | Remember | Edit | Correct | Restore | Pin | PlanReview | Learn | AddEvidence | Undo | Redo
+_Changes = (
+    Capture | Remember | Edit | Correct | Restore | Pin | PlanReview | Learn | AddEvidence | SetPersona | Undo | Redo
+)
 _Decisions = Confirm | ProposeForget | ListInbox | Decide
 _Forgetting = PreviewForget | Forget | Compact | ScanSecrets | Expire | PutToSleep | ListFading
 _PoolRequests = Pools | WhyScope | BindScope | MoveRecords | LeaveProject | OpenAgent

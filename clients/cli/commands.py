@@ -31,6 +31,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "reject": ("edit", "Reject records: they are wrong, and nothing replaces them."),
         "pin": ("edit", "Pin records: they come first in the profile."),
         "unpin": ("edit", "Unpin records."),
+        "persona": ("persona", "Show or set who you are and the tone, for every agent."),
         "review": ("edit", "Set when to look at a record again, and what would change it."),
         "evidence": ("edit", "Show what proves a record, or add files and commits."),
         "learn": ("edit", "Note what a record teaches for one concern of an agent."),

@@ -494,7 +494,7 @@ export interface Origin {
   agent?: string;
   live?: boolean;
   title?: string;
-  visibility?: "private" | "shared";
+  visibility?: "organisation" | "private" | "shared";
 }
 export interface Outcome {
   at?: string;
@@ -1092,6 +1092,8 @@ export interface RequestMethods {
   correct(id: string, text: string, options?: { at?: string; since?: string; dry_run?: boolean }): Promise<Remembered>;
   /** Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full. */
   pin(id: string, options?: { pinned?: boolean; principle?: boolean; playbook?: boolean; dry_run?: boolean }): Promise<Remembered>;
+  /** Set who the user or an agent is, or the tone; "" removes it (R1). Raises InvalidRequest. */
+  setPersona(block: "identity" | "tone", text: string, options?: { at?: string; agent?: string; add?: boolean }): Promise<Remembered>;
   /** Set when to look at a record again, and what would change it (R5). Raises NotFound, InvalidRequest. */
   planReview(id: string, options?: { every_days?: number | null; change_condition?: string | null }): Promise<Remembered>;
   /** Set what a record teaches under a perspective; "" removes it (R7). Raises NotFound, InvalidRequest. */

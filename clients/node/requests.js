@@ -23,6 +23,7 @@ export const METHODS = {
   edit: ["edit", ["id", "text"]],
   correct: ["correct", ["id", "text"]],
   pin: ["pin", ["id"]],
+  setPersona: ["set_persona", ["block", "text"]],
   planReview: ["plan_review", ["id"]],
   learn: ["learn", ["id", "perspective", "text"]],
   addEvidence: ["add_evidence", ["id", "refs"]],
@@ -69,6 +70,6 @@ export const METHODS = {
   importRecords: ["import_records", ["records"]],
 };
 // Requests whose `at` is the present.
-export const DATED = ["remember", "edit", "correct", "scope_bind", "leave"];
+export const DATED = ["remember", "edit", "correct", "set_persona", "scope_bind", "leave"];
 // Requests that the daemon answers fast.
 export const FAST = ["distil", "get", "job", "pools", "profile", "recall", "status", "stop"];

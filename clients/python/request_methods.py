@@ -340,6 +340,10 @@ class RequestMethods:
         """Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself
         (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full."""
 
+    @sends(corrections.SetPersona, reply.Remembered)
+    def set_persona(self, block: Literal["identity", "tone"], text: str, *, agent: str = "", add: bool = False) -> None:
+        """Set who the user or an agent is, or the tone; "" removes it (R1). Raises InvalidRequest."""
+
     @sends(corrections.PlanReview, reply.Remembered)
     def plan_review(self, id: str, *, every_days: int | None = None, change_condition: str | None = None) -> None:
         """Set when to look at a record again, and what would change it (R5). Raises NotFound, InvalidRequest."""

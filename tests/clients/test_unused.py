@@ -7,7 +7,7 @@ from memd.clients.cli.doctor import OFTEN
 from tests.conftest import RunningDaemon
 
 
-def test_doctor_reports_a_record_that_many_answers_contain_and_nobody_uses_Q9(
+def test_doctor_reports_a_record_that_many_answers_contain_and_nobody_uses_Q9_T14(
     daemon: RunningDaemon, memd: Callable[..., Any]
 ) -> None:
     record = memd("remember", "--personal", "I always sign release tags with the cello key.", "--wait", "--json")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from memd.clients.cli.commands import PANELS
+
 ROW_ID = r"(?:P-[1-9]\d?|[AGPQRTUW][1-9]\d?)"
 CITED = re.compile(rf"(?<![\w.+-]){ROW_ID}(?![\w+]|\.\w)")
 """An id in a docstring or comment."""
@@ -84,3 +86,25 @@ def test_each_path_that_a_document_names_exists(root: Path, document: str) -> No
     named = [name for name in named if "/test_" not in name or name.startswith("tests/")]
     paths = [name if re.match(rf"(?:{PACKAGES})/", name) else f"daemon/{name}" for name in named]
     assert [path for path in paths if not (root / path).exists()] == []
+
+
+STATUS = re.compile(
+    r"^\| \*\*([A-Z]\d+)\*\* \| (done|part|open)(?:: (.+))? \| (?:`(.+)`)? ?\| (?:`memd (\S+).*`)? ?\|$", re.M
+)
+"""A row of the table of states: id, verdict, what is missing, test and command."""
+
+
+def test_each_row_has_a_verdict_and_what_is_done_has_a_test_that_cites_it(root: Path, tracked: list[Path]) -> None:
+    rows = STATUS.findall((root / "docs" / "FEATURES.md").read_text(encoding="utf-8"))
+    ids = [id for id, *_ in rows]
+    assert len(ids) == 94 and ids == sorted(set(ids), key=lambda row: (row[0], int(row[1:])))
+    commands = {name for panel in PANELS.values() for name in panel}
+    wrong: list[str] = []
+    for id, verdict, missing, test, command in rows:
+        files = [path for path in tracked if path.parts[0] == "tests" and f"/{path.as_posix()}".endswith(f"/{test}")]
+        if verdict == "done":
+            is_cited = len(files) == 1 and id in citations((root / files[0]).read_text(encoding="utf-8"))
+            wrong += [] if is_cited and command in commands and not missing else [id]
+        else:
+            wrong += [] if missing else [id]
+    assert wrong == []

@@ -11,7 +11,17 @@ from typing import Literal
 
 import msgspec
 
-from ....protocol.corrections import AddEvidence, Confirm, Correct, Learn, Pin, PlanReview, RecordList, Restore
+from ....protocol.corrections import (
+    AddEvidence,
+    Confirm,
+    Correct,
+    Learn,
+    Pin,
+    PlanReview,
+    RecordList,
+    Restore,
+    SetPersona,
+)
 from ....protocol.errors import InvalidRequest
 from ....protocol.event import Origin, Reworded, text
 from ....protocol.fading import Released
@@ -41,6 +51,7 @@ from ..statements import is_on_probation, reworded
 from ..write_thread import Writer
 from .annotations import Annotations
 from .judgement import Judge
+from .persona import PersonaBlocks
 from .undo import SessionUndo
 
 CAPS: dict[Layer, int] = {"L1": 40, "L2": 300}
@@ -124,6 +135,7 @@ class CorrectionsService(Service):
         self._stores, self._captures, self._gate = core.stores, core.captures, core.gate
         self.judge = Judge(core.stores, core.world)
         self.annotations = Annotations(core.stores, core.world)
+        self.persona = PersonaBlocks(core.stores, core.gate, core.world.token)
         self.sessions = SessionUndo(core.stores, writer, core.jobs, distil)
         self._reactivate, self._distil = reactivate, distil
 
@@ -138,6 +150,7 @@ class CorrectionsService(Service):
             Pin: owner("write", self.pin),
             PlanReview: owner("write", self.annotations.plan_review),
             Learn: owner("write", self.annotations.learn),
+            SetPersona: owner("write", self.persona.set),
             AddEvidence: owner("write", self.annotations.add_evidence),
             Undo: owner("slow", lambda request: self.sessions.undo(request.names)),
             Redo: owner("slow", lambda request: self.sessions.redo(request.names)),

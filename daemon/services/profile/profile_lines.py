@@ -137,6 +137,7 @@ def _is_of_a_project(record: Record, line: str) -> bool:
     return record.type == "lesson" or _FILE.search(line) is not None
 
 
+PERSONA = "Identity and tone"
 PRINCIPLES, PINNED = "Principles", "Pinned by the user"
 STATIC = {"identity": "About the user", "preference": "Preferences"}
 OPEN_ITEMS, OPEN_QUESTIONS, OTHER = "Open items", "Open questions", "Facts"
@@ -237,7 +238,7 @@ class ProfileLines:
             spent += cost
             principles -= cost if PRINCIPLE in record.tags else 0
             by_heading.setdefault(heading, []).append(record)
-        order = [_in(PRINCIPLES, title), PINNED, *STATIC.values()]
+        order = [PERSONA, f"{PERSONA} of {title}", _in(PRINCIPLES, title), PINNED, *STATIC.values()]
         headings = sorted(by_heading, key=lambda name: order.index(name) if name in order else len(order))
         return [self._section(name, sorted(by_heading[name], key=_learned), line_of) for name in headings]
 
@@ -252,6 +253,8 @@ class ProfileLines:
     def _heading(record: Record, title: str) -> str:
         if PRINCIPLE in record.tags:
             return _in(PRINCIPLES, title)
+        if record.kind == "persona":
+            return PERSONA if not title else f"{PERSONA} of {title}"
         if title:
             return f"Project {title}"
         return STATIC.get(record.type, PINNED if record.held else "Facts")

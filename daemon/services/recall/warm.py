@@ -127,9 +127,10 @@ class _Query(NamedTuple):
     """Whether it asks for what was so before."""
 
     def wants(self, record: Record) -> bool:
-        """Return whether a record is permitted, of a type that is asked for, and no link between pools."""
+        """Return whether a record is permitted, of a type that is asked for, and neither a link between pools nor a
+        persona block, which no search returns."""
         types = self.request.types
-        if record.provenance.source == POINTERS:
+        if record.provenance.source == POINTERS or record.kind == "persona":
             return False
         return (not types or record.type in types) and (self.permits is None or self.permits(record))
 
