@@ -18,6 +18,7 @@ COMMANDS = {
     "scan-texts": ("benchmarks.inside", "scan_command"),
     "judge-texts": ("benchmarks.inside", "judge_command"),
     "embed-texts": ("benchmarks.inside", "embed_command"),
+    "count-tokens": ("benchmarks.inside", "count_command"),
 }
 """Module below `memd` and function of each measurement; imported when it is run."""
 

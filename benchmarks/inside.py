@@ -24,6 +24,7 @@ from ..daemon.projections.vector_store import VectorStore
 from ..daemon.projections.vectors import VectorIndexes
 from ..daemon.services.maintenance.vector_graphs import write_graph_rows
 from ..daemon.services.maintenance_process import MaintenanceProcess
+from ..daemon.services.token_estimate import tokens
 from ..daemon.storage.folder_lock import FolderLock
 from ..daemon.storage.folder_swap import fresh_folder
 from ..daemon.storage.journal import JournalLog
@@ -31,6 +32,7 @@ from ..daemon.storage.restore import PROJECTIONS
 from ..daemon.world import World
 from ..models import registry
 from ..models.injection import InjectionJudge, Place
+from ..models.tokens import MAX_CHARACTERS
 from ..protocol.errors import InvalidRequest, Refused
 from ..protocol.instant import from_micros
 from ..protocol.operation import Added, AnyOperation, Decision, Distilled, Invalidated, Merged, Neighbour, Step
@@ -244,6 +246,22 @@ def embed_command(places: Places, world: World, arguments: Sequence[str]) -> Map
             out.write(trunk.embed([text]).tobytes())
             times.append((time.perf_counter() - begin) * 1000)
     return {"dimension": trunk.info.dimension, "encode_ms": times}
+
+
+def count_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`count-tokens FILE`, a JSON list of texts: the tokens of each by memd's estimate, and its word pieces by the
+    tokenizer of the model that comes with memd."""
+    if len(arguments) != 1:
+        raise InvalidRequest("which texts?", hint="python -m memd.benchmarks count-tokens texts.json")
+    from ..models.trunk import Trunk
+
+    texts, pieces = _texts(arguments[0]), Trunk().tokens
+
+    def counted(text: str) -> int:
+        parts = (text[start : start + MAX_CHARACTERS] for start in range(0, len(text), MAX_CHARACTERS))
+        return sum(map(pieces.count, parts))
+
+    return {"estimated": [tokens(text) for text in texts], "pieces": [counted(text) for text in texts]}
 
 
 def _texts(name: str) -> list[str]:

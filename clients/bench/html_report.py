@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
-from itertools import cycle
+from itertools import pairwise
 from pathlib import Path
 
-from .measurement import Figure, PartResult, Plot
-from .report import Report, run_details, table, value_as_targeted
+from .measurement import Figure, PartResult, TradeOff, pareto_front
+from .report import Report, number, run_details, table, value_as_targeted
 
 STYLE = Path(__file__).with_name("report.css")
 FOLDED = 5  # a part with more notes than this shows them folded
-WIDTH, HEIGHT = 640, 320
-LEFT, RIGHT, TOP, BOTTOM = 64, 150, 34, 46
+LEFT, TOP = 64, 34
 TICKS = 5
 COLOURS = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4d7c0f")
 
@@ -34,6 +33,7 @@ def _page(content: Report) -> Iterator[str]:
     for line in (when, ", ".join(versions), str(content.machine)):
         yield f'<p class="dim">{escape(line)}</p>'
     yield from _summary(content)
+    yield from _trade_offs(content)
     group = ""
     for part in content.parts:
         if part.group != group:
@@ -63,7 +63,6 @@ def _section(part: PartResult) -> Iterator[str]:
         yield f'<p class="{"dim" if part.skipped else "missed"}">{kind}: {escape(reason)}</p>'
     if part.figures:
         yield from _table(part.figures)
-    yield from filter(None, map(svg, part.plots))
     if part.notes:
         notes = f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in part.notes)}</ul>"
         if len(part.notes) > FOLDED:
@@ -111,40 +110,6 @@ class Axis:
         return round(self._start + (at - self._low) / (self._high - self._low) * (self._end - self._start), 1)
 
 
-def svg(plot: Plot) -> str:
-    """The plot as one `<svg>`, "" if no point can be drawn: not finite, or not positive on a logarithmic axis."""
-    points = [
-        (name, colour, x, y)
-        for (name, of_series), colour in zip(plot.series.items(), cycle(COLOURS), strict=False)
-        for x, y in of_series
-        if math.isfinite(x) and math.isfinite(y) and (x > 0 or not plot.log_x)
-    ]
-    if not points:
-        return ""
-    across = Axis([x for _, _, x, _ in points], LEFT, WIDTH - RIGHT, plot.log_x)
-    up = Axis([y for *_, y in points], HEIGHT - BOTTOM, TOP, False)
-    drawn = list(_frame(plot, across, up))
-    for name, colour, x, y in points:
-        label = escape(f"{name}: {_short(x)}, {_short(y)}")
-        drawn.append(f'<circle cx="{across(x)}" cy="{up(y)}" r="5" fill="{colour}"><title>{label}</title></circle>')
-        drawn.append(_text(across(x) + 9, up(y) + 4, name, "tick"))
-    head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(plot.title)}">'
-    return "\n".join([head, *drawn, "</svg>"])
-
-
-def _frame(plot: Plot, across: Axis, up: Axis) -> Iterator[str]:
-    yield _text(LEFT, 18, plot.title, "title")
-    for tick in up.ticks:
-        yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick)}" y2="{up(tick)}"/>'
-        yield _text(LEFT - 6, up(tick) + 4, _short(tick), "tick end")
-    for tick in across.ticks:
-        yield f'<line class="grid" y1="{TOP}" y2="{HEIGHT - BOTTOM}" x1="{across(tick)}" x2="{across(tick)}"/>'
-        yield _text(across(tick), HEIGHT - BOTTOM + 16, _short(tick), "tick middle")
-    yield _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, plot.x, "label middle")
-    middle = (TOP + HEIGHT - BOTTOM) / 2
-    yield f'<g transform="rotate(-90 14 {middle})">{_text(14, middle, plot.y, "label middle")}</g>'
-
-
 def _text(x: float, y: float, text: str, kind: str) -> str:
     return f'<text class="{kind}" x="{x}" y="{y}">{escape(text)}</text>'
 
@@ -154,3 +119,113 @@ def _short(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:g}{letter}"
     return f"{value:.3g}"
+
+
+# --- accuracy, tokens and latency ------------------------------------------------------------------------------------
+PANEL, GAP, TALL, ROW = 380, 40, 330, 20
+COLUMNS = 3
+"""Pixels: the width of a panel, the space between two, their height, a row of the legend; and columns of that."""
+
+
+def _trade_offs(content: Report) -> Iterator[str]:
+    """A picture for each set of questions, of the points of all parts."""
+    pictures: dict[str, list[TradeOff]] = {}
+    for part in content.parts:
+        for point in part.trade_offs:
+            if point.tokens > 0 and point.latency_ms > 0:
+                pictures.setdefault(point.over, []).append(point)
+    if pictures:
+        yield '<h2>Accuracy, tokens and latency</h2><section><p class="dim">Dashed: the Pareto front, the ways than'
+        yield "which no other is both cheaper and more accurate. Each point stands in a table below.</p>"
+        yield from (trade_off_svg(over, points) for over, points in pictures.items())
+        yield "</section>"
+
+
+def trade_off_svg(over: str, points: Sequence[TradeOff]) -> str:
+    """One `<svg>` with accuracy by tokens and, beside it, by latency, with the Pareto front of each."""
+    series = {name: place for place, name in enumerate(dict.fromkeys(point.series for point in points))}
+    up = Axis([point.accuracy for point in points], TOP + TALL, TOP, False)
+    width, bottom = LEFT + 2 * PANEL + GAP + 16, TOP + TALL
+    height = bottom + HEIGHT_BELOW + math.ceil(len(series) / COLUMNS) * ROW
+    drawn = [_text(LEFT, 18, over, "title")]
+    for place, (label, cost) in enumerate(_COSTS):
+        left = LEFT + place * (PANEL + GAP)
+        across = Axis([cost(point) for point in points], left, left + PANEL, True)
+        drawn += _panel_frame(across, up, (left, bottom), label, is_first=place == 0)
+        front = pareto_front(points, cost)
+        drawn.append(_step_line([(across(cost(point)), up(point.accuracy)) for point in front]))
+        for name, of_series in series.items():
+            line = [point for point in points if point.series == name]
+            colour = COLOURS[of_series % len(COLOURS)]
+            path = " ".join(f"{across(cost(point))},{up(point.accuracy)}" for point in line)
+            drawn.append(f'<polyline fill="none" stroke="{colour}" stroke-opacity=".45" points="{path}"/>')
+            drawn += [_mark(of_series, across(cost(point)), up(point.accuracy), _described(point)) for point in line]
+        drawn += _front_labels([(across(cost(point)), up(point.accuracy), point) for point in front], left + PANEL)
+    for name, of_series in series.items():
+        row, column = divmod(of_series, COLUMNS)
+        x, y = LEFT + column * (width - LEFT) / COLUMNS, bottom + HEIGHT_BELOW + row * ROW
+        variants = [point.variant for point in points if point.series == name and point.variant]
+        drawn += [_mark(of_series, x + 5, y - 4, ""), _text(x + 16, y, _legend(name, variants), "label")]
+    head = f'<svg class="broad" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(over)}">'
+    return "\n".join([head, *drawn, "</svg>"])
+
+
+HEIGHT_BELOW = 64
+"""Pixels from the panels to the first row of the legend."""
+
+_COSTS: tuple[tuple[str, Callable[[TradeOff], float]], ...] = (
+    ("tokens for a question, mean", lambda point: point.tokens),
+    ("latency in ms, p50", lambda point: point.latency_ms),
+)
+
+
+def _panel_frame(across: Axis, up: Axis, corner: tuple[int, int], label: str, is_first: bool) -> Iterator[str]:
+    """The grid of a panel whose lower left corner is `corner`, with its texts."""
+    left, bottom = corner
+    for tick in up.ticks:
+        yield f'<line class="grid" x1="{left}" x2="{left + PANEL}" y1="{up(tick)}" y2="{up(tick)}"/>'
+        if is_first:
+            yield _text(left - 6, up(tick) + 4, _short(tick), "tick end")
+    for tick in across.ticks:
+        yield f'<line class="grid" y1="{TOP}" y2="{bottom}" x1="{across(tick)}" x2="{across(tick)}"/>'
+        yield _text(across(tick), bottom + 16, _short(tick), "tick middle")
+    yield _text(left + PANEL / 2, bottom + 36, label, "label middle")
+    if is_first:
+        middle = (TOP + bottom) / 2
+        yield f'<g transform="rotate(-90 14 {middle})">{_text(14, middle, "accuracy", "label middle")}</g>'
+
+
+def _step_line(corners: Sequence[tuple[float, float]]) -> str:
+    """The border of what the front's points dominate, as steps."""
+    steps = [f"{corners[0][0]},{corners[0][1]}"]
+    for (_, before), (x, y) in pairwise(corners):
+        steps += [f"{x},{before}", f"{x},{y}"]
+    return f'<polyline class="front" points="{" ".join(steps)}"/>'
+
+
+def _mark(of_series: int, x: float, y: float, title: str) -> str:
+    """A circle of the series' colour; a square once the colours are used up."""
+    colour, inside = COLOURS[of_series % len(COLOURS)], f"<title>{escape(title)}</title>" if title else ""
+    if of_series < len(COLOURS):
+        return f'<circle cx="{x}" cy="{y}" r="5" fill="{colour}">{inside}</circle>'
+    return f'<rect x="{x - 5}" y="{y - 5}" width="10" height="10" fill="{colour}">{inside}</rect>'
+
+
+def _front_labels(front: Sequence[tuple[float, float, TradeOff]], right: float) -> Iterator[str]:
+    """The names of the front's points below their right, or below their left near the panel's end, without overlap."""
+    last = -math.inf
+    for x, y, point in reversed(front):
+        at = max(y + 15, last + 13)
+        is_near_end = x + 8 + 7 * len(point.name) > right
+        yield _text(x - 8 if is_near_end else x + 8, at, point.name, "tick end" if is_near_end else "tick")
+        last = at
+
+
+def _described(point: TradeOff) -> str:
+    tokens, latency = number(point.tokens), number(point.latency_ms)
+    return f"{point.name}: accuracy {number(point.accuracy)}, {tokens} tokens, {latency} ms"
+
+
+def _legend(name: str, variants: Sequence[str]) -> str:
+    """A series, and its variants in their order with the words that they share once: `BM25, top 3, 5, 10`."""
+    return ", ".join([name, *variants[:1], *(variant.removeprefix("top ") for variant in variants[1:])])

@@ -153,28 +153,64 @@ class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
         return path
 
 
-class Plot(msgspec.Struct, frozen=True, kw_only=True):
-    """A plot for the report: the (x, y) of each series as labelled points."""
+class TradeOff(msgspec.Struct, frozen=True, kw_only=True):
+    """What one way to answer questions gets right, and what it costs: the mean tokens that it gives to an agent for a
+    question, and the median of the milliseconds until they are there.
 
-    title: str
-    x: str
-    y: str
-    series: dict[str, tuple[tuple[float, float], ...]]
-    log_x: bool = False
+    `right` of `total` pieces of evidence, or of questions, are in what it gives. Points with the same `over`, which
+    names the `questions` questions, lie in one picture; points of one `series` differ by their `variant`, "" if there
+    is only one.
+    """
+
+    over: str
+    series: str
+    variant: str = ""
+    right: int
+    total: int
+    questions: int
+    tokens: float
+    latency_ms: float
+
+    @property
+    def name(self) -> str:
+        return ", ".join(filter(None, (self.series, self.variant)))
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.total if self.total else 0.0
+
+    @property
+    def figures(self) -> tuple[Figure, Figure, Figure]:
+        """The values of the point as rows of a report."""
+        return (
+            share(f"right, {self.name}", self.right, self.total),
+            Figure("  tokens for a question, mean", self.tokens, samples=self.questions),
+            Figure("  latency, p50", self.latency_ms, "ms", samples=self.questions),
+        )
+
+
+def pareto_front(points: Sequence[TradeOff], cost: Callable[[TradeOff], float]) -> list[TradeOff]:
+    """The points than which no other is both at least as cheap and at least as accurate, the cheapest first."""
+    front: list[TradeOff] = []
+    for point in sorted(points, key=lambda point: (cost(point), -point.accuracy)):
+        if not front or point.accuracy > front[-1].accuracy:
+            front.append(point)
+    return front
 
 
 class PartResult(msgspec.Struct, frozen=True):
     """The result of one part. `shows_not`: what its figures do not cover; `notes`: differences, errors, cases.
 
-    The runner sets the fields from `group` on. `what`: the first line of the part's docstring; `skipped`: why the part
-    could not be measured here (its data is missing); `failed`: the error that ended it; `load`: processes that were
-    ready to run, before and after.
+    `trade_offs`: points of the picture of accuracy, tokens and latency; `figures` contains their values too. The runner
+    sets the fields from `group` on. `what`: the first line of the part's docstring; `skipped`: why the part could not
+    be measured here (its data is missing); `failed`: the error that ended it; `load`: processes that were ready to run,
+    before and after.
     """
 
     figures: tuple[Figure, ...] = ()
     shows_not: str = ""
     notes: tuple[str, ...] = ()
-    plots: tuple[Plot, ...] = ()
+    trade_offs: tuple[TradeOff, ...] = ()
     group: str = ""
     name: str = ""
     what: str = ""

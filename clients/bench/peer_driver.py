@@ -17,8 +17,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-TOP = 10
-
 
 class KnownVectors:
     """The vectors of the texts and questions; also an embedder for the peers that want one. `spent_ms`: the time that
@@ -51,8 +49,8 @@ class KnownVectors:
         return self.embed(texts) if isinstance(texts, str) else self.embed_batch(texts)
 
 
-Peer = tuple[Callable[[str, str], object], Callable[[str], list[str]]]
-"""A function that stores a text under a name, and one that finds the best texts."""
+Peer = tuple[Callable[[str, str], object], Callable[[str, int], list[str]]]
+"""A function that stores a text under a name, and one that finds the best texts, at most so many."""
 
 
 def chroma(folder: str, vectors: KnownVectors) -> Peer:
@@ -65,8 +63,8 @@ def chroma(folder: str, vectors: KnownVectors) -> Peer:
     def add(name: str, text: str) -> None:
         collection.add(ids=[name], documents=[text], embeddings=[vectors.embed(text)])
 
-    def search(query: str) -> list[str]:
-        return collection.query(query_embeddings=[vectors.embed(query)], n_results=TOP)["documents"][0]
+    def search(query: str, limit: int) -> list[str]:
+        return collection.query(query_embeddings=[vectors.embed(query)], n_results=limit)["documents"][0]
 
     return add, search
 
@@ -84,8 +82,8 @@ def mem0(folder: str, vectors: KnownVectors) -> Peer:
     }
     memory: Any = import_module("mem0").Memory.from_config(config)
 
-    def search(query: str) -> list[str]:
-        answer = memory.search(query, top_k=TOP, filters={"user_id": "bench"}, threshold=0.0)
+    def search(query: str, limit: int) -> list[str]:
+        answer = memory.search(query, top_k=limit, filters={"user_id": "bench"}, threshold=0.0)
         return [result["memory"] for result in answer["results"]]
 
     return lambda name, text: memory.add(text, user_id="bench", infer=False), search
@@ -109,9 +107,9 @@ def sqlite_vec(folder: str, vectors: KnownVectors) -> Peer:
     def add(name: str, text: str) -> None:
         connection.execute("insert into held(vector, text) values(?, ?)", (vectors.raw(text), text))
 
-    def search(query: str) -> list[str]:
+    def search(query: str, limit: int) -> list[str]:
         statement = "select text from held where vector match ? and k = ? order by distance"
-        return [row[0] for row in connection.execute(statement, (vectors.raw(query), TOP))]
+        return [row[0] for row in connection.execute(statement, (vectors.raw(query), limit))]
 
     return add, search
 
@@ -121,11 +119,11 @@ def fts5(folder: str, vectors: KnownVectors) -> Peer:
     connection = import_module("sqlite3").connect(f"{folder}/memory.db", isolation_level=None, timeout=10)
     _sqlite(connection, "fts5(text, tokenize='porter unicode61')")
 
-    def search(query: str) -> list[str]:
+    def search(query: str, limit: int) -> list[str]:
         words = "".join(char if char.isalnum() else " " for char in query).split()
         match = " OR ".join(f'"{word}"' for word in words)
         statement = "select text from held where held match ? order by bm25(held) limit ?"
-        return [row[0] for row in connection.execute(statement, (match, TOP))]
+        return [row[0] for row in connection.execute(statement, (match, limit))]
 
     return lambda name, text: connection.execute("insert into held(text) values(?)", (text,)), search
 
@@ -134,8 +132,8 @@ def yantrikdb(folder: str, vectors: KnownVectors) -> Peer:
     database: Any = import_module("yantrikdb").YantrikDB(f"{folder}/memory.db", embedding_dim=384)
     database.set_embedder(vectors, allow_unverified_embedder=True)
 
-    def search(query: str) -> list[str]:
-        return [result["text"] for result in database.recall(query=query, top_k=TOP)]
+    def search(query: str, limit: int) -> list[str]:
+        return [result["text"] for result in database.recall(query=query, top_k=limit)]
 
     return lambda name, text: database.record(text), search
 
@@ -163,28 +161,30 @@ def main(name: str, phase: str, folder: str, work_file: str) -> None:
         sys.stdin.readline()  # all writers begin at once
     with contextlib.redirect_stdout(sys.stderr):
         if phase == "measure":
-            outcome = _measured((add, search), texts, work["questions"], vectors)
+            outcome = _measured((add, search), work, vectors)
         elif phase == "write":
             outcome = _written(add, texts)
         else:
-            outcome = {"held": [at for at, text in enumerate(texts) if text in search(text)]}
+            outcome = {"held": [at for at, text in enumerate(texts) if text in search(text, work["limits"][0])]}
     _print(outcome)
     os._exit(0)  # threads that a peer leaves running would keep this process alive
 
 
-def _measured(peer: Peer, texts: Sequence[str], questions: Sequence[str], vectors: KnownVectors) -> dict[str, Any]:
+def _measured(peer: Peer, work: dict[str, Any], vectors: KnownVectors) -> dict[str, Any]:
     add, search = peer
 
-    def elapsed_ms(call: Callable[..., Any], *arguments: str) -> tuple[float, Any]:
+    def elapsed_ms(call: Callable[..., Any], *arguments: object) -> tuple[float, Any]:
         begin, spent_ms = time.perf_counter(), vectors.spent_ms
         result = call(*arguments)
         return (time.perf_counter() - begin) * 1000 + vectors.spent_ms - spent_ms, result
 
-    writes = [elapsed_ms(add, str(at), text)[0] for at, text in enumerate(texts)]
-    reads = [elapsed_ms(search, question) for question in questions]
+    writes = [elapsed_ms(add, str(at), text)[0] for at, text in enumerate(work["texts"])]
+    reads: list[dict[str, Any]] = []
+    for limit in work["limits"]:
+        answers = [elapsed_ms(search, question, limit) for question in work["questions"]]
+        reads.append({"reads_ms": [read for read, _ in answers], "found": [texts for _, texts in answers]})
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    times, answers = [read for read, _ in reads], [texts for _, texts in reads]
-    return {"writes_ms": writes, "reads_ms": times, "found": answers, "memory_bytes": memory}
+    return {"writes_ms": writes, "answers": reads, "memory_bytes": memory}
 
 
 def _written(add: Callable[[str, str], object], texts: Sequence[str]) -> dict[str, Any]:

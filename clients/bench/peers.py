@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -29,10 +30,22 @@ from ...protocol.event import Origin
 from ...protocol.request import Remember
 from ..python import launch
 from ..python.client import Client, now
-from .measurement import BenchOptions, DataMissing, Figure, PartResult, Plot, elapsed_ms, percentile_figure, share
+from .measurement import (
+    BenchOptions,
+    DataMissing,
+    Figure,
+    Measure,
+    PartResult,
+    TradeOff,
+    elapsed_ms,
+    percentile,
+    percentile_figure,
+    share,
+)
 from .processes import memory_bytes
-from .session_data import is_held
-from .temporary_daemon import DEADLINE_MS, START_S, empty_home, measure, running, settle, temporary_daemon
+from .read.plain_search import PlainSearch
+from .session_data import is_held, shown_texts
+from .temporary_daemon import DEADLINE_MS, START_S, empty_home, measure, running, settle, temporary_daemon, token_counts
 
 PACKAGES: dict[str, tuple[str, ...]] = {
     "memd": (),
@@ -45,6 +58,14 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 """By peer: the packages of its environment."""
 
 TOP = 10
+LIMITS = (TOP, 3, 5, 20)
+"""The most texts of an answer, by which the accuracy and the tokens of each peer are compared; memory and the figures
+of earlier reports are those of the first."""
+TOKEN_BUDGETS = (100, 200, 400, 800)
+"""Budgets of memd's answers of at most `MOST` results, beside `LIMITS` without a budget."""
+MOST = 20
+UNLIMITED_TOKENS = 100_000
+OVER = "Evidence of LoCoMo's questions among the texts of an answer"
 WRITERS = 8
 TEXTS_EACH = 25
 KILL_AFTER = 40
@@ -60,12 +81,21 @@ class PeerConversation(msgspec.Struct, frozen=True):
     evidence: tuple[frozenset[int], ...]
 
 
-class PeerTimings(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds of each write and read of one conversation, and the texts found for each question."""
+class PeerAnswers(msgspec.Struct, frozen=True):
+    """For each question of a conversation the milliseconds of the read and the texts found, best first; `shown`: the
+    same texts as a client shows them, if these differ."""
 
-    writes_ms: list[float]
     reads_ms: list[float]
     found: list[list[str]]
+    shown: list[list[str]] = []
+
+
+class PeerTimings(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds of each write of one conversation, and its answers by variant: first for each of `LIMITS`, then for
+    each of memd's `TOKEN_BUDGETS`."""
+
+    writes_ms: list[float]
+    answers: list[PeerAnswers]
     memory_bytes: int
 
 
@@ -106,21 +136,29 @@ def _remember(number: int, text: str, session: str = "peers") -> Remember:
 
 
 def _memd_timings(conversation: PeerConversation) -> PeerTimings:
-    writes, reads, answers = list[float](), list[float](), list[list[str]]()
+    writes, answers = list[float](), list[PeerAnswers]()
     with temporary_daemon() as client:
         for number, text in enumerate(conversation.texts):
             writes.append(elapsed_ms(client.remember, _remember(number, text)))
         settle(client, 1_800)
         memory = memory_bytes(client.status().pid)
-        for question in conversation.questions:
-            begin = time.perf_counter()
-            answer = client.recall(question, limit=TOP, budget_tokens=100_000)
-            reads.append((time.perf_counter() - begin) * 1000)
-            scored = [(hit.score, hit.record.content) for hit in answer.hits]
-            scored += [(turn.score, turn.quote) for turn in answer.turns]
-            ranked = sorted(scored, key=lambda pair: -pair[0])
-            answers.append(list(dict.fromkeys(text for _, text in ranked))[:TOP])
-    return PeerTimings(writes_ms=writes, reads_ms=reads, found=answers, memory_bytes=memory)
+        for limit, budget in (*((limit, UNLIMITED_TOKENS) for limit in LIMITS), *((MOST, n) for n in TOKEN_BUDGETS)):
+            answers.append(_memd_answers(client, conversation.questions, limit, budget))
+    return PeerTimings(writes_ms=writes, answers=answers, memory_bytes=memory)
+
+
+def _memd_answers(client: Client, questions: Sequence[str], limit: int, budget: int) -> PeerAnswers:
+    reads, found, shown = list[float](), list[list[str]](), list[list[str]]()
+    for question in questions:
+        begin = time.perf_counter()
+        answer = client.recall(question, limit=limit, budget_tokens=budget)
+        reads.append((time.perf_counter() - begin) * 1000)
+        scored = [(hit.score, hit.record.content) for hit in answer.hits]
+        scored += [(turn.score, turn.quote) for turn in answer.turns]
+        ranked = sorted(scored, key=lambda pair: -pair[0])
+        found.append(list(dict.fromkeys(text for _, text in ranked)))
+        shown.append(shown_texts(answer))
+    return PeerAnswers(reads, found, shown)
 
 
 def _memd_killed(texts: Sequence[str]) -> KillOutcome:
@@ -255,8 +293,8 @@ def _work(conversation: PeerConversation) -> Generator[Path]:
         texts, vectors, path = Path(folder) / "texts.json", Path(folder) / "vectors", Path(folder) / "work.json"
         texts.write_bytes(msgspec.json.encode([*conversation.texts, *conversation.questions]))
         embedded: dict[str, Any] = json.loads(measure(environment, "embed-texts", str(texts), str(vectors)))
-        work = {"texts": conversation.texts, "questions": conversation.questions, "vectors": str(vectors)}
-        path.write_bytes(msgspec.json.encode({**work, **embedded}))
+        work = {"texts": conversation.texts, "questions": conversation.questions, "limits": LIMITS}
+        path.write_bytes(msgspec.json.encode({**work, "vectors": str(vectors), **embedded}))
         yield path
 
 
@@ -270,44 +308,115 @@ def _peer(name: str, options: BenchOptions) -> PartResult:
         timings.append(driver.timings(conversation) if driver else _memd_timings(conversation))
     options.progress(f"peers/{name}: a kill, and eight writers")
     kill = driver.killed(texts[0]) if driver else _memd_killed(texts[0].texts)
-    recall = _recall(texts, timings)
     writes = [milliseconds for timing in timings for milliseconds in timing.writes_ms]
-    reads = [milliseconds for timing in timings for milliseconds in timing.reads_ms]
-    latency = percentile_figure("recall, p50", reads, 50)
+    reads = [milliseconds for timing in timings for milliseconds in timing.answers[0].reads_ms]
     figures = (
-        recall,
+        share("evidence recall@10", *_evidence(texts, [timing.answers[0] for timing in timings])),
         percentile_figure("write, p50", writes, 50),
         percentile_figure("write, p99", writes, 99),
-        latency,
+        percentile_figure("recall, p50", reads, 50),
         percentile_figure("recall, p99", reads, 99),
         Figure("memory, at most", max(timing.memory_bytes for timing in timings) / 1e6, "MB"),
         Figure("acknowledged writes lost by SIGKILL", kill.lost, samples=kill.acknowledged),
         Figure(f"{WRITERS} writers at once", kill.rate, "/s", samples=WRITERS),
         Figure("  of which could not write", kill.failed_writers, samples=WRITERS),
     )
-    title, series = f"{name}: accuracy and latency", {name: ((latency.value, recall.value),)}
-    plot = Plot(title=title, x="recall, p50 in ms", y="recall@10", log_x=True, series=series)
+    points = _points(name, texts, [timing.answers for timing in timings])
     return PartResult(
-        figures,
+        (*figures, *(figure for point in points for figure in point.figures)),
         notes=(driver.versions(),) if driver and PACKAGES[name] else (),
-        plots=(plot,),
+        trade_offs=points,
         shows_not="a power cut; what eight writers encode; peers run inside the calling process, memd over its socket",
     )
 
 
-def _recall(conversations: Sequence[PeerConversation], timings: Sequence[PeerTimings]) -> Figure:
-    """Share of the evidence among the first ten texts, over all questions; the interval is over evidence turns."""
+def _evidence(conversations: Sequence[PeerConversation], answers: Sequence[PeerAnswers]) -> tuple[int, int]:
+    """How many pieces of evidence are among the texts found, and how many there are, over all questions."""
     right = total = 0
-    for conversation, timing in zip(conversations, timings, strict=True):
+    for conversation, of_conversation in zip(conversations, answers, strict=True):
         place = {text: at for at, text in enumerate(conversation.texts)}
-        for evidence, texts in zip(conversation.evidence, timing.found, strict=True):
-            right += len(evidence & {place[text] for text in texts[:TOP] if text in place})
+        for evidence, texts in zip(conversation.evidence, of_conversation.found, strict=True):
+            right += len(evidence & {place[text] for text in texts if text in place})
             total += len(evidence)
-    return share("evidence recall@10", right, total)
+    return right, total
 
 
-def measures() -> dict[str, partial[PartResult]]:
-    parts = {name: partial(_peer, name) for name in PACKAGES}
-    for name, part in parts.items():
+def _points(
+    name: str, conversations: Sequence[PeerConversation], answers: Sequence[Sequence[PeerAnswers]]
+) -> tuple[TradeOff, ...]:
+    """A point for each variant, by the answers of each conversation to each of them."""
+    texts = [text for variants in answers for variant in variants for found in _given(variant) for text in found]
+    counts = token_counts(texts)
+    points: list[TradeOff] = []
+    for (series, variant), of_variant in zip(_variants(name, len(answers[0])), zip(*answers, strict=True), strict=True):
+        given = [sum(counts[text].estimated for text in found) for each in of_variant for found in _given(each)]
+        right, total = _evidence(conversations, of_variant)
+        points.append(
+            TradeOff(
+                over=OVER,
+                series=series,
+                variant=variant,
+                right=right,
+                total=total,
+                questions=len(given),
+                tokens=fmean(given),
+                latency_ms=percentile([read for each in of_variant for read in each.reads_ms], 50),
+            )
+        )
+    return tuple(sorted(points, key=lambda point: (point.series, point.tokens)))
+
+
+def _given(answers: PeerAnswers) -> list[list[str]]:
+    return answers.shown or answers.found
+
+
+def _variants(name: str, count: int) -> list[tuple[str, str]]:
+    """The series and the variant of each of a peer's `count` ways to answer."""
+    if count == 1:
+        return [(name, "")]
+    budgets = [(f"{name} by budget", f"{budget} tokens") for budget in TOKEN_BUDGETS]
+    return [*((name, f"top {limit}") for limit in LIMITS), *budgets][:count]
+
+
+# --- peers that keep the texts as they are, in this process -----------------------------------------------------------
+def bm25(options: BenchOptions) -> PartResult:
+    """Plain BM25 over the same texts, in this process and in memory."""
+    answers: list[list[PeerAnswers]] = []
+    texts = conversations(options)
+    for conversation in texts:
+        search = PlainSearch(conversation.texts)
+        answers.append([_plain_answers(search, conversation, limit) for limit in LIMITS])
+    points = _points("BM25", texts, answers)
+    return PartResult(tuple(figure for point in points for figure in point.figures), trade_offs=points)
+
+
+def _plain_answers(search: PlainSearch, conversation: PeerConversation, limit: int) -> PeerAnswers:
+    reads, found = list[float](), list[list[str]]()
+    for question in conversation.questions:
+        begin = time.perf_counter()
+        places = search.find(question, limit)
+        reads.append((time.perf_counter() - begin) * 1000)
+        found.append([conversation.texts[place] for place in places])
+    return PeerAnswers(reads, found)
+
+
+def transcript(options: BenchOptions) -> PartResult:
+    """The whole transcript for each question: its tokens, and the time to read its file."""
+    texts, answers = conversations(options), list[list[PeerAnswers]]()
+    with TemporaryDirectory(prefix="memd-bench-") as folder:
+        file = Path(folder) / "transcript"
+        for conversation in texts:
+            file.write_text("\n".join(conversation.texts), encoding="utf-8")
+            reads = [elapsed_ms(file.read_text, encoding="utf-8") for _ in conversation.questions]
+            answers.append([PeerAnswers(reads, [list(conversation.texts)] * len(reads))])
+    points = _points("whole transcript", texts, answers)
+    figures = tuple(figure for point in points for figure in point.figures)
+    return PartResult(figures, trade_offs=points, shows_not="what an agent finds in it, and how long a model reads it")
+
+
+def measures() -> dict[str, Measure]:
+    parts: dict[str, Measure] = {}
+    for name in PACKAGES:
+        parts[name] = part = partial(_peer, name)
         part.__doc__ = f"{name} on LoCoMo turns: the same texts, questions and vectors, a fresh store a conversation."
-    return parts
+    return {**parts, "bm25": bm25, "transcript": transcript}

@@ -16,6 +16,7 @@ from ...protocol import event
 from ...protocol.errors import MemdError, StoreError
 from ...protocol.event import AnyEvent, Said, ToolCalled
 from ...protocol.instant import from_micros
+from ...protocol.recall import Recalled
 from ...protocol.record import Record, Status
 from ..importers import claude_code
 from ..importers.agent_files import AGENTS, reader
@@ -135,6 +136,19 @@ def new_repository(folder: Path) -> str:
 def record_text(record: Record) -> str:
     """All words of a record that a reader may see."""
     return "\n".join((record.content, record.description, record.provenance.quote, record.value))
+
+
+def shown_texts(answer: Recalled) -> list[str]:
+    """The texts of an answer as a client shows them, best first: a turn's quote; a record's description, and its quote
+    if that differs."""
+    scored = [(hit.score, _shown(hit.record)) for hit in answer.hits]
+    scored += [(turn.score, turn.quote) for turn in answer.turns]
+    return [text for _, text in sorted(scored, key=lambda pair: -pair[0])]
+
+
+def _shown(record: Record) -> str:
+    quote = record.provenance.quote
+    return record.description if quote in record.description else f"{record.description}\n{quote}"
 
 
 def has_words(text: str, words: Iterable[str]) -> bool:

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -85,6 +86,21 @@ def measure_texts(environment: Mapping[str, str], name: str, texts: Sequence[obj
         path = Path(folder) / "texts.json"
         path.write_bytes(msgspec.json.encode(texts))
         return measure(environment, name, str(path))
+
+
+class TokenCount(NamedTuple):
+    """Tokens of a text by the estimate that memd's budgets use, and its word pieces by memd's tokenizer."""
+
+    estimated: int
+    pieces: int
+
+
+def token_counts(texts: Iterable[str]) -> dict[str, TokenCount]:
+    """The tokens of each distinct text. Raises Unavailable."""
+    distinct = list(dict.fromkeys(texts))
+    with empty_home() as (_, environment):
+        counts = msgspec.json.decode(measure_texts(environment, "count-tokens", distinct), type=dict[str, list[int]])
+    return dict(zip(distinct, map(TokenCount, counts["estimated"], counts["pieces"]), strict=True))
 
 
 def _output(program: Sequence[str], environment: Mapping[str, str], arguments: Sequence[str]) -> bytes:

@@ -25,7 +25,9 @@ Block = Annotated[Literal["identity", "tone"], typer.Argument(help="Who it is, o
 
 @app.command()
 def show(agent: Agent = "", as_json: JsonFlag = False) -> None:
-    """Show the persona blocks, which every profile contains and no search returns.
+    """Show the persona blocks.
+
+    Every profile contains them, and no search returns them.
 
     \b
     Examples:

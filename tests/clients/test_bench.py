@@ -7,11 +7,21 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from memd.benchmarks import rule_ablation
 from memd.clients.bench import client_costs, corpus, documents, everyday, hard_forgetting, learning, runner
-from memd.clients.bench.html_report import page, svg
-from memd.clients.bench.measurement import BenchOptions, Figure, PartResult, Plot, at_least, at_most, share
+from memd.clients.bench.html_report import page
+from memd.clients.bench.measurement import (
+    BenchOptions,
+    Figure,
+    PartResult,
+    TradeOff,
+    at_least,
+    at_most,
+    pareto_front,
+    share,
+)
 from memd.clients.bench.read import beliefs
 from memd.clients.bench.report import load, markdown, report, save
 from memd.clients.python import launch
@@ -96,9 +106,10 @@ def test_a_figure_says_itself_whether_its_target_is_met_U5() -> None:
 
 
 def test_a_report_is_kept_joined_and_shown_without_anything_from_outside_U5(tmp_path: Path) -> None:
-    plot = Plot(title="a < b", x="n", y="ms", series={"one": ((1, 1), (10, 3)), "none": ((0, 1),)}, log_x=True)
+    base = TradeOff(over="a < b", series="one", right=4, total=10, questions=5, tokens=100, latency_ms=2)
+    points = (base, replace(base, variant="top 9", right=9, tokens=900), replace(base, series="dear", tokens=950))
     figure = Figure(name="lost & found", value=2, unit="ms", target=at_most(1), low=1.5, high=2.5)
-    before = PartResult(group="g", name="p", what="What?", figures=(figure,), plots=(plot,), at="2026-01-01T00:00Z")
+    before = PartResult(group="g", name="p", what="What?", figures=(figure,), trade_offs=points, at="2026-01-01T00:00Z")
     after = msgspec.structs.replace(before, at="2026-01-02T00:00Z", notes=("<script>", "| a | b"))
     for number, part in enumerate((before, after)):
         save(report([part]), tmp_path / f"{number}.json")
@@ -106,9 +117,10 @@ def test_a_report_is_kept_joined_and_shown_without_anything_from_outside_U5(tmp_
     assert joined.parts == (after,) and [figure.name for _, figure in joined.missed] == ["lost & found"]
     html, words = page(joined), markdown(joined)
     assert "<script" not in html and "http" not in html and "lost &amp; found" in html and "a &lt; b" in html
-    assert html.count("<circle") == 2 and "missed" in html
+    assert html.count("<circle") == 2 * 3 + 2 and "missed" in html  # three points in two panels, two rows of the legend
+    assert "one, top 9: accuracy 0.9" in html and html.count("a &lt; b") == 2
     assert "0 of 1 targets met" in words and "\\| a \\| b" in words
-    assert svg(Plot(title="t", x="", y="", series={})) == ""
+    assert pareto_front(points, lambda point: point.tokens) == [*points[:2]]
     with pytest.raises(InvalidRequest):
         load([])
     (tmp_path / "bad.json").write_text("{}")
