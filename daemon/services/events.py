@@ -23,6 +23,13 @@ class Topic(Generic[E]):
             listener(event)
 
 
+class AnswerUsed(NamedTuple):
+    """A session used records of an answer that recall gave. Published on the write thread. `answer`: its name."""
+
+    answer: str
+    ids: tuple[str, ...]
+
+
 class CapturesCommitted(NamedTuple):
     """Captures became durable. Published on the write thread.
 

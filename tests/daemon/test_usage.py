@@ -1,5 +1,6 @@
 """Which records an answer used: by a rare tag, by a sentence that is alike, never by being recalled alone (T3)."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from memd.daemon.services.lifecycle.counting import UseCounter
 from memd.daemon.services.lifecycle.usage import WINDOW_S, UseDetector
 from memd.models.query import QueryTable
 from memd.models.trunk import Trunk
-from memd.protocol.event import Captured, Said
+from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.operation import Added
 from tests.daemon.living import AT, WHY, Running, record
 
@@ -91,3 +92,24 @@ def test_a_recall_that_nobody_answers_is_let_go_T3(running: Running) -> None:
     running.now += int((WINDOW_S + 1) * 1e6)
     answer(running, "1", "I asked Halvard.")
     assert usage.heard() == 0 and not usage.is_waiting
+
+
+def test_ranking_learns_from_a_use_that_nobody_reports_Q6_T3(daemon: Any) -> None:
+    here = Origin(host="claude-code", session="s")
+    with daemon.client() as client:
+        ids = [
+            client.remember(words).record.id
+            for words in ("The payments repository belongs to Halvard.", "The payments service runs in Zurich.")
+        ]
+        daemon.settle()
+        asked = client.recall("who owns the payments repository", perspective="risk")
+        assert ids[0] in {hit.record.id for hit in asked.hits}
+        words = "I asked about it: the payments repository belongs to Halvard."
+        client.capture(here, [Said(turn="1", at=AT, role="assistant", text=words)])
+        end = time.monotonic() + 20
+        while not client.why(ids[0]).record.signal.access_count and time.monotonic() < end:
+            time.sleep(0.1)
+        signal = client.why(ids[0]).record.signal
+        assert signal.access_count == 1 and "risk" in signal.strength_by
+        told = client.feedback(asked.recall, used=ids[:1])
+        assert told.samples and told.learnt_from > told.samples

@@ -28,7 +28,7 @@ from ...projections.placement import agent_pool
 from ...projections.stores import Stores
 from ...projections.strength import DAY
 from ..core import Core
-from ..events import CapturesCommitted
+from ..events import AnswerUsed, CapturesCommitted, Topic
 from ..outgoing_screen import shown
 from ..record_history import versions
 from ..search_model import Encode
@@ -148,7 +148,12 @@ class LifecycleService(Service):
         self._stores, self._writer, self._scheduler, self._directory = stores, writer, core.scheduler, core.directory
         self._rules, self._world = rules, world
         self.counter = UseCounter(stores, writer, rules)
-        self._detector = UseDetector(stores, self.counter, rules, encode, world.monotonic, self._fed_by)
+        self.used = Topic[AnswerUsed]()
+
+        def noted(answer: str, ids: Sequence[str]) -> None:
+            writer.run(lambda: self.used.publish(AnswerUsed(answer, tuple(ids))))
+
+        self._detector = UseDetector(stores, self.counter, rules, encode, world.monotonic, self._fed_by, noted)
         self.sleep = Sleep(stores, writer, rules, world.now)
         self._consolidation = Consolidation(stores, writer, rules)
         self.review = ReviewJob(stores, writer, rules, world.now)
@@ -179,10 +184,10 @@ class LifecycleService(Service):
                 log.info("lowered the confidence of %d records: review overdue or change condition met", count)
 
     # --- recalls and uses (T3) -----------------------------------------------------------------------------------
-    def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:
+    def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str], answer: str, perspective: str) -> None:
         """Count records that a question about the present retrieved."""
         self.counter.candidates(ids)
-        self._detector.recalled(query, scope, ids)
+        self._detector.recalled(query, scope, ids, answer, perspective)
 
     def uncounted(self) -> Mapping[str, int]:
         """Return the retrievals of records that wait to be counted."""

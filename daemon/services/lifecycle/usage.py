@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -45,7 +45,7 @@ class PendingRecall(msgspec.Struct):
     """A recall without an answer yet; `archive_seq` is the end of the archive that was read.
 
     `document`: the session whose context has the records, "" for a recall, which any session may answer; `used`: those
-    that its answers used.
+    that its answers used; `answer`: the name of what recall gave, asked under `perspective`.
     """
 
     query: str
@@ -55,6 +55,8 @@ class PendingRecall(msgspec.Struct):
     until: float
     document: str = ""
     used: set[str] = msgspec.field(default_factory=set[str])
+    answer: str = ""
+    perspective: str = ""
 
     def may_be_answered(self, document: str, pools: frozenset[str]) -> bool:
         """Whether an answer of a session with these pools may be one to this recall."""
@@ -72,19 +74,25 @@ class UseDetector:
         encode: Callable[[], Encode | None],
         monotonic: Callable[[], float],
         fed_by: Callable[[str], Sequence[str]],
+        used: Callable[[str, Sequence[str]], object] = lambda answer, ids: None,
     ) -> None:
-        """`encode`: returns the sentence encoder or None; `fed_by`: returns the pools of a session."""
+        """`encode`: returns the sentence encoder or None; `fed_by`: returns the pools of a session; `used`: is told the
+        name of an answer and the records of it that a session used."""
         self._stores, self._counting, self._rules = stores, counting, rules
         self.encode, self._monotonic, self._fed_by = encode, monotonic, fed_by
+        self._used = used
         self._waiting: list[PendingRecall] = []
         self._sessions: dict[str, PendingRecall] = {}
         self._lock = threading.Lock()
 
-    def recalled(self, query: str, pools: Sequence[str], ids: Sequence[str]) -> None:
+    def recalled(
+        self, query: str, pools: Sequence[str], ids: Sequence[str], answer: str = "", perspective: str = ""
+    ) -> None:
         """Wait for the answer to a question that retrieved these records."""
         if ids:
-            until = self._monotonic() + WINDOW_S
-            recall = PendingRecall(query, frozenset(pools), set(ids), self._stores.archive.last, until)
+            until, last = self._monotonic() + WINDOW_S, self._stores.archive.last
+            pending = PendingRecall(query, frozenset(pools), set(ids), last, until)
+            recall = msgspec.structs.replace(pending, answer=answer, perspective=perspective)
             with self._lock:
                 self._waiting = [*self._waiting[-KEPT + 1 :], recall]
 
@@ -126,15 +134,29 @@ class UseDetector:
                     if seq > recall.archive_seq and recall.may_be_answered(captured.document, pools):
                         left = recall.ids - used.get(number, set())
                         used.setdefault(number, set()).update(self.used_in(event.text, recall.query, left))
-        ids = sorted(set[str]().union(*used.values()))
-        if ids:
-            self._counting.used(ids).result()  # raises on a failed write; then all is read again
+        ids = self._counted(waiting, used)
         with self._lock:
             for number, recall in enumerate(waiting):
                 recall.archive_seq = max(recall.archive_seq, last)
                 recall.used |= used.get(number, set())
                 recall.ids -= recall.used
-        return len(ids)
+        return ids
+
+    def _counted(self, waiting: Sequence[PendingRecall], used: Mapping[int, set[str]]) -> int:
+        """Count each used record once, under the perspective of its recall; return how many there are. Raises what a
+        failed write raises; then all is read again."""
+        perspectives: dict[str, str] = {}
+        for number, ids in used.items():
+            for id in ids:
+                perspectives[id] = perspectives.get(id) or waiting[number].perspective
+        for perspective in sorted(set(perspectives.values())):
+            self._counting.used(
+                sorted(id for id, of in perspectives.items() if of == perspective), perspective
+            ).result()
+        for number, ids in used.items():
+            if ids and waiting[number].answer:
+                self._used(waiting[number].answer, sorted(ids))
+        return len(perspectives)
 
     def used_in(self, answer: str, query: str, ids: set[str]) -> set[str]:
         """Return which of these records an answer used: it contains a rare tag or a similar sentence."""

@@ -24,6 +24,7 @@ from ...forgetting_rules import UseOutcome
 from ...projections.stores import Stores
 from ...storage.durable_files import replace
 from ...world import World
+from ..events import AnswerUsed
 from ..maintenance_process import MaintenanceProcess
 from .scorer import SAMPLES, ScorerNetwork, decoded
 
@@ -81,6 +82,9 @@ AGAIN = 20
 """New samples after which the scorer is trained again."""
 
 FAILED = 0.5
+SEEN = 0.5
+"""Weight of the samples of a failed task, and of a use that memd saw itself."""
+
 UNUSED = 2
 """Most unused records of an answer that become samples, for each used one (Q6)."""
 
@@ -177,6 +181,16 @@ class FeedbackLearner:
         self._learn(agent, count)
         note = "" if answer or not request.recall else "the answer is too old to learn from"
         return FeedbackTaken(records=len(set(full.values())), samples=len(samples), learnt_from=count, note=note)
+
+    def seen(self, use: AnswerUsed) -> None:
+        """Learn from records of an answer that a session used without saying so; on the write thread."""
+        try:
+            answer = self._recent.get(use.answer)
+        except NotFound:
+            return
+        if answer is not None and (samples := _samples(answer, set(use.ids), set(), SEEN)):
+            self._stores.commit([FeedbackGiven(agent=answer.agent, samples=samples)])
+            self._learn(answer.agent, self._stores.feedback_counts.count(answer.agent))
 
     def _learn(self, agent: str, count: int) -> None:
         known = self._stored[agent].samples if agent in self._stored else 0

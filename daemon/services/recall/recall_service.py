@@ -20,6 +20,7 @@ from ...projections.placement import agent_pool
 from ...projections.project_pointer import DOCUMENT as POINTERS
 from ...projections.tokens import TermTokens
 from ..core import Core
+from ..events import AnswerUsed, Topic
 from ..outgoing_screen import screened
 from ..pass_limits import limited
 from ..search_model import SearchModel
@@ -42,8 +43,10 @@ PROMPT_RECORDS = 12
 class RecallListener(Protocol):
     """Counts what recalls retrieved."""
 
-    def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:
-        """Count records that a question of the present retrieved."""
+    used: Topic[AnswerUsed]
+
+    def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str], answer: str, perspective: str) -> None:
+        """Count records that a question of the present retrieved. `answer`: the name of the answer."""
         ...
 
     def uncounted(self) -> Mapping[str, int]:
@@ -91,6 +94,7 @@ class RecallService(Service):
         self._activity, self._world, self._listener, self._log_answer = core.activity, world, listener, log_answer
         recent = RecentAnswers(world)
         self._learner = FeedbackLearner(stores, core.process, recent, count_use, listener.uncounted, teach)
+        listener.used.subscribe(self._learner.seen)
         indexes = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters, stores.profile)
 
         def floor() -> float:
@@ -190,7 +194,8 @@ class RecallService(Service):
         return tuple(hit for hit in answer.hits if hit.parts["relevance"] >= floor and _is_believed(hit.record))
 
     def _count(self, request: Recall, caller: Caller, answer: Recalled) -> None:
-        self._listener.recalled(request.query, caller.scope, [hit.record.id for hit in answer.hits])
+        ids = [hit.record.id for hit in answer.hits]
+        self._listener.recalled(request.query, caller.scope, ids, answer.recall, request.perspective)
         self._listener.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
 
     def _limited(self, answer: Recalled, caller: Caller) -> Recalled:
