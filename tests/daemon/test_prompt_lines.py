@@ -15,6 +15,7 @@ from memd.daemon.forgetting_rules import Rules
 from memd.daemon.projections.counters import KINDS
 from memd.daemon.projections.strength import DAY, counted, held, settled, slept
 from memd.daemon.services.core import core_of
+from memd.daemon.services.corrections.annotations import Annotations
 from memd.daemon.services.lifecycle.lifecycle_service import LifecycleService
 from memd.daemon.services.profile.injection_log import TEXTS, InjectionLog
 from memd.daemon.services.profile.prompt_lines import MOST, TOKENS, PromptLines
@@ -58,6 +59,7 @@ class Reading:
             self,
             listener=self.life,
             count_use=self.life.counter.used,
+            teach=Annotations(running.stores, running.world).teach,
             log_answer=lambda document, answer: None,
         )
         self.recall.load()
