@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from memd.protocol.event import Origin, Ran
+from memd.protocol.errors import Unavailable
+from memd.protocol.event import Noted, Origin, Ran
 
 AT = "2026-03-04T18:30:00+01:00"
 
@@ -159,6 +160,9 @@ def test_a_session_waits_for_a_slow_disk_instead_of_falling_to_no_project_P3(
     assert told.code == 0 and "still reading the repository" in told.text + told.errors
     assert not [pool for pool in memd("pools", "--json").json["data"]["pools"] if pool["pool"].startswith("unbound/")]
     assert memd("scope", "why", str(folder)).code == 3
+    with daemon.client() as client, pytest.raises(Unavailable):
+        noted = Noted(turn="1", at=AT, text="The slow service is old.", pool="project")
+        client.capture(Origin(host="test", session="s", cwd=str(folder)), [noted])
     with file.open("w") as disk:
         (tmp_path / "id").write_text("slow-service-1\n")
         (tmp_path / "id").rename(file)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from ....protocol.errors import Forgotten, MemdError, StoreError, by_code
+from ....protocol.errors import Forgotten, MemdError, StoreError, Unavailable, by_code
 from ....protocol.event import Captured, Noted, Origin, SessionEnded
 from ....protocol.operation import (
     Added,
@@ -111,7 +111,7 @@ class CaptureWriter:
                 self._admit(job, disabled)
                 admitted.append(job)
             except Exception as error:  # of one job alone: the others are not to blame
-                job.respond(bug(error))
+                job.respond(error if isinstance(error, Unavailable) else bug(error))
         return admitted
 
     def _admit(self, job: CaptureJob, disabled: bool) -> None:
@@ -125,6 +125,8 @@ class CaptureWriter:
                 else:
                     job.captures.append(self._placed(captured, request.origin))
                     job.ends |= isinstance(event, SessionEnded)
+            except Unavailable:  # of its pool, for now: the client sends the whole request again
+                raise
             except MemdError as error:
                 log.warning("rejected an event: kind=%s reason=%s", type(event).__name__, error.code)
                 job.refused.append(Refusal(self._gate.identifier(event.turn), problem(self._gate.error(error))))
