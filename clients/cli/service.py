@@ -218,8 +218,8 @@ def _install_lines(written: list[str], running: bool) -> Iterator[str]:
         yield "to keep it running while you are logged out: `loginctl enable-linger`"
     else:
         yield from wrapped(
-            "no service manager answers, so memd could not check that it starts: with one it starts at the next "
-            "login; `memd up` starts it now"
+            "no service manager answers here, so memd could not enable the service or check that it starts; it does "
+            "not start at login: run `memd service install` again where one answers; until then `memd up` starts memd"
         )
 
 
