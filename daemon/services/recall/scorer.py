@@ -8,6 +8,7 @@ child; no clock is read.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....protocol.fading import Sample
+from ....protocol.instant import micros
 from ....protocol.record import Record
-from ...forgetting_rules import Rules
 from ...projections.lines import PRINCIPLE
-from ...projections.salience import recency
 
 FEATURES = tuple("similarity strength strength_here used recency impact tags principle perspective".split())
 """In this order, each in [0, 1] (S3)."""
@@ -29,8 +29,9 @@ LEAD = 0.12
 SAMPLES = 100
 """With fewer samples of feedback the score is linear."""
 
-RULES = Rules()
-"""Recency has the half-lives of T2; settings do not change what a trained scorer learned from."""
+DAY = 86_400_000_000
+HALF_LIFE_DAYS = {"stable": 365.0, "semi": 90.0, "situational": 14.0}
+"""Half-life of recency by volatility (T2)."""
 
 IMPACT = 2.0
 """The impact that counts one half: one report that the record helped (T4)."""
@@ -57,6 +58,8 @@ def features(record: Record, similarity: float, words: frozenset[str], perspecti
     signal = record.signal
     strength = signal.strength / (1 + signal.strength)
     own = signal.strength_by.get(perspective, signal.strength)
+    last = max(signal.last_access, record.learned_at or micros(record.provenance.said_at))
+    days = max(0, now - last) / DAY
     impact = max(0.0, signal.impact)
     tags = {tag.lower() for tag in record.tags[1:]} if len(record.tags) > 1 else ()
     return (
@@ -64,7 +67,7 @@ def features(record: Record, similarity: float, words: frozenset[str], perspecti
         strength,
         own / (1 + own),
         min(1.0, signal.access_count / max(1, signal.candidate_count)),
-        recency(record, signal, now, RULES),
+        math.exp(-math.log(2) * days / HALF_LIFE_DAYS[record.volatility]),
         impact / (IMPACT + impact),
         len(words.intersection(tags)) / len(tags) if tags else 0.0,
         float(PRINCIPLE in record.tags),
