@@ -98,7 +98,7 @@ class Annotations:
 
 
 def artifact(ref: str, note: str) -> Artifact:
-    """Return the artifact that a reference names. Raises InvalidRequest for one that is none."""
+    """Return the artifact of an address, a commit or an absolute path. Raises InvalidRequest for any other text."""
     if _URL.fullmatch(ref):
         return Artifact(type="url", ref=ref, note=note)
     if _COMMIT.fullmatch(ref):

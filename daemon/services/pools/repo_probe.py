@@ -106,8 +106,8 @@ class RepoProbe:
         self._lock = threading.Lock()
 
     def probe(self, folder: str, wait_s: float, *, anew: bool = False) -> RepoEvidence:
-        """Return a folder's evidence; `wait_s` seconds after its probe began the last one, or `SLOW` if there is none.
-        `anew`: ignore the cache."""
+        """Return a folder's evidence. If its probe takes longer than `wait_s` seconds, return the evidence of the probe
+        before, or `SLOW` if there was none. `anew`: ignore the cache."""
         seen = self._seen.get(folder)
         if not anew and seen is not None and self._monotonic() - seen[0] < FRESH_S:
             return seen[1]

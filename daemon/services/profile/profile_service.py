@@ -74,6 +74,8 @@ class ProfileService(Service):
         lines = ProfileLines(stores.profile, stores.archive, pieces, self._boost, weights)
         self._cache = ProfileCache(stores.profile, lines, core.directory.title, permits)
         self._just_said = JustSaid(stores, lines.count)
+        self._scheduler, self._is_prepared = core.scheduler, False
+        core.captures.subscribe(lambda _: self._prepare())  # a home in use
         self._prompts = PromptLines(search, lines.count)
         self._packager = ContextPackager(stores.records, stores.inbox.held, lines, self._boost, world.now)
 
@@ -88,6 +90,12 @@ class ProfileService(Service):
 
     def start(self) -> None:
         self._cache.start()
+
+    def _prepare(self) -> None:
+        """Prepare in the background what the first profile after a capture needs."""
+        if not self._is_prepared:
+            self._is_prepared = True
+            self._scheduler.soon(self._just_said.prepare, "just said")
 
     def reload(self, config: Config) -> None:
         self._cache.clear()

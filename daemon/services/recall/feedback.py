@@ -81,9 +81,8 @@ SLICE = 500
 AGAIN = 20
 """New samples after which the scorer is trained again."""
 
-FAILED = 0.5
-SEEN = 0.5
-"""Weight of the samples of a failed task, and of a use that memd saw itself."""
+FAILED, SEEN = 0.5, 0.5
+"""Weights of the samples of a failed task, and of a use that memd detected itself."""
 
 UNUSED = 2
 """Most unused records of an answer that become samples, for each used one (Q6)."""
