@@ -23,7 +23,7 @@ from ...protocol.places import Places
 from ..importers.agent_files import Read, reader
 from ..importers.cursors import Cursors
 from ..importers.delivery import ImportSource, hand_over
-from ..importers.transcript import CapturedSession, Mark, Transcript
+from ..importers.transcript import Mark, Transcript
 from ..python.client import Client, places_here
 from . import notes
 from .notes import SessionNote
@@ -81,10 +81,10 @@ def live(read: Read, *, ended: bool) -> Read:
     def read_live(mark: Mark | None) -> Transcript:
         transcript = read(mark)
         sessions = (
-            CapturedSession(
+            msgspec.structs.replace(
+                session,
                 origin=msgspec.structs.replace(session.origin, live=True),
                 events=tuple(event for event in session.events if ended or not _tells_end(event)),
-                is_all=session.is_all,
             )
             for session in transcript.sessions
         )

@@ -10,12 +10,14 @@ import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
 from ...protocol.errors import InvalidRequest, StoreError
-from ...protocol.event import AnyEvent, Origin, Wrote
-from ...protocol.record import LIVE
+from ...protocol.event import AnyEvent, Origin, Said, Wrote
+from ...protocol.instant import micros
+from ...protocol.record import LIVE, Status, explicit_id
 from ...protocol.reply import Problem, Refusal
 from ..python.client import Client
 from .agent_files import Read
@@ -75,8 +77,9 @@ def look(source: ImportSource, cursors: Cursors) -> Imported:
 def _planned(session: CapturedSession, cursor: Cursor | None) -> Sent:
     known = set(cursor.times) if cursor else set[str]()
     turns = {event.turn for event in session.events}
-    new = len(turns - known) if session.is_all else len(session.events)
-    return Sent(document=session.origin.document, events=new, vanished=len(known - turns) if session.is_all else 0)
+    if session.has_all != "everywhere":
+        return Sent(document=session.origin.document, events=len(session.events))
+    return Sent(document=session.origin.document, events=len(turns - known), vanished=len(known - turns))
 
 
 def hand_over(client: Client, source: ImportSource, cursors: Cursors) -> Imported:
@@ -113,7 +116,7 @@ def _store_cursor(source: ImportSource, transcript: Transcript, status: os.stat_
         first = next((session for session in source.read(mark).sessions if session.events), None)
         turns = [event for event in first.events if not event.turn.startswith("session-")] if first else []
         probe = (first.origin.document, turns[0].turn) if first and turns else probe
-    whole = (session for session in transcript.sessions if session.is_all)
+    whole = (session for session in transcript.sessions if session.has_all == "everywhere")
     times = {event.turn: event.at for session in whole for event in session.events}
     cursors.put(
         Cursor(
@@ -135,7 +138,7 @@ def send(client: Client, transcript: Transcript, cursor: Cursor | None = None) -
     outcomes: list[Sent] = []
     for session in transcript.sessions:
         outcome = Sent(document=session.origin.document, events=len(session.events))
-        gone = tuple(_vanished(client, session, transcript.path, cursor)) if session.is_all else ()
+        gone = tuple(_vanished(client, session, transcript, cursor))
         for batch in batches(session.events):
             outcome = _counted(client, session.origin, batch, outcome)
         for batch in batches(gone):
@@ -159,18 +162,39 @@ def _counted(client: Client, origin: Origin, batch: Sequence[AnyEvent], outcome:
     return msgspec.structs.replace(outcome, pool=taken.pool, why=taken.why or outcome.why, **sums)
 
 
-def _vanished(client: Client, session: CapturedSession, path: str, cursor: Cursor | None) -> Iterator[AnyEvent]:
-    """Yield an empty event for each turn that the document no longer has, which retracts the turn (W13)."""
-    held = set(cursor.times) if cursor else set[str]()
-    document, after, is_last = session.origin.document, "", False
-    while not is_last:
-        page = client.list(document=document, statuses=sorted(LIVE), after=after, limit=PAGE)  # pyright: ignore[reportArgumentType]
-        for record in page.records:
-            held.update(span.turn for span in record.provenance.spans if span.document == document)
-        after, is_last = page.next, not page.next
-    at = changed_at(Path(path).stat()).isoformat()
-    for turn in sorted(held - {event.turn for event in session.events}):
+def _vanished(
+    client: Client, session: CapturedSession, transcript: Transcript, cursor: Cursor | None
+) -> Iterator[AnyEvent]:
+    """Yield an empty event for each turn that the document no longer has, which retracts the turn (W13). A file with a
+    line that can't be read may still have the turn."""
+    if not session.has_all or transcript.account.malformed:
+        return
+    held = _cited(client, session.origin.document)
+    if session.has_all == "between":
+        times = [micros(event.at) for event in session.events if isinstance(event, Said)]
+        begin, end = min(times, default=0), max(times, default=0)
+        held = {turn: at for turn, at in held.items() if begin < micros(at) < end}
+    elif cursor:
+        held = {**cursor.times, **held}
+    at = changed_at(Path(transcript.path).stat()).isoformat()
+    for turn in sorted(held.keys() - {event.turn for event in session.events}):
         yield Wrote(turn=turn, at=at, text="")
+
+
+def _cited(client: Client, document: str) -> dict[str, str]:
+    """Return the times of the turns of a document that a live record cites, without remembered texts: no file has
+    them."""
+    turns, remembered = dict[str, str](), set[str]()
+    after, is_last = "", False
+    while not is_last:
+        page = client.list(document=document, statuses=get_args(Status), after=after, limit=PAGE)
+        for record in page.records:
+            here = {span.turn for span in record.provenance.spans if span.document == document}
+            remembered.update(turn for turn in here if record.id == explicit_id(document, turn))
+            if record.status in LIVE:
+                turns.update(dict.fromkeys(here, record.provenance.said_at))
+        after, is_last = page.next, not page.next
+    return {turn: at for turn, at in turns.items() if turn not in remembered}
 
 
 def _check_name(path: Path) -> None:

@@ -85,7 +85,7 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
     events = tuple(_events(place, parts, key, at, times))
     name = str(place) if len(str(place)) <= PATH_LIMIT else blake2b(bytes(place), digest_size=16).hexdigest()
     origin = Origin(host=HOST, session=name, cwd=_cwd(place), live=False, title=(title or place.name)[:200])
-    sessions = () if text is None else (CapturedSession(origin=origin, events=events, is_all=True),)
+    sessions = () if text is None else (CapturedSession(origin=origin, events=events, has_all="everywhere"),)
     return Transcript(path=str(path), sessions=sessions, account=ledger.close())
 
 

@@ -142,7 +142,8 @@ class Document:
         if is_main:
             start = () if self._is_resumed else (SessionStarted(turn="session-start", at=self.first),)
             events = (*start, *events, *self.todos.left(self.first), SessionEnded(turn="session-end", at=self.last))
-        return CapturedSession(origin=origin, events=events)
+        is_whole = is_main and not self._is_resumed
+        return CapturedSession(origin=origin, events=events, has_all="between" if is_whole else "")
 
 
 class SessionReader(ABC):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Literal
 
 import msgspec
 
@@ -43,11 +44,12 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CapturedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """The events of one document, in order. `is_all`: the document has no other events any more (W13)."""
+    """The events of one document, in order. `has_all`: the document has no other events any more (W13), or none
+    between the first and the last of these, for a file that may have been cut off or rotated."""
 
     origin: Origin
     events: tuple[AnyEvent, ...]
-    is_all: bool = False
+    has_all: Literal["", "between", "everywhere"] = ""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ def test_headings_and_lead_stand_above_each_item_and_paragraph() -> None:
         "# Style\nWe indent with tabs.",
         "# Style\nWe write British English,\nalso in comments.",
     ]
-    assert session.is_all
+    assert session.has_all == "everywhere"
     assert session.origin.title == "Orchard"
     assert session.origin.document == f"markdown:{SAMPLE.resolve()}"
 
