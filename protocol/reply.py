@@ -169,6 +169,23 @@ class ModelList(msgspec.Struct, frozen=True, kw_only=True):
     reembedding: Reembedding | None = None
 
 
+class ActivityEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that the daemon did, such as `captured`, `distilling`, `distilled`, `failed`, `injected`, `recalled`,
+    `refused` or `skipped`; `what`: with which session or for which reason."""
+
+    seq: int
+    at: str
+    event: str
+    what: str
+
+
+class ActivityPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `activity`: events in order, and the last event's seq. Seqs begin at 1 when the daemon starts."""
+
+    events: tuple[ActivityEvent, ...]
+    last: int
+
+
 class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `status` (U6). `hosts`: the time of each host's last capture; `is_removed`: someone removed or replaced
     the data folder while the daemon ran, which rejects writes since then."""
@@ -321,5 +338,5 @@ _RecordData = Record | Page | Explained | Journaled | ExportPage | RecordsImport
 _ChangeData = Taken | Remembered | Judgement | Proposed | Inbox | Decided | ForgetPlan | Slumbered | FadingList
 _PoolData = PoolList | Scope | Bound | RecordsMoved | Left | Agent | PassGranted | Revocation | Grants
 _ServiceData = StatusText | Done | JobState | ModelList | BackupList | DiskUse | DeadLetters | Pauses | SettingList
-_SessionData = SessionPage | SessionOutcome | SessionTurns
+_SessionData = ActivityPage | SessionPage | SessionOutcome | SessionTurns
 AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData

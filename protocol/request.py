@@ -31,7 +31,7 @@ from .profile import GetContext, ListInjected, Printed, Profile
 from .recall import Feedback, NeverUsed, Recall
 from .record import Kind, Status
 from .reply import ExportedRecord
-from .request_fields import PROTOCOL, Many, Names, Request
+from .request_fields import PROTOCOL, Many, Names, Request, WaitMs
 from .scope import OpenAgent
 from .session import GetSession, GetTranscript, ListSessions
 from .settings import ListSettings, PutSetting
@@ -100,10 +100,12 @@ class Why(Request, tag="why", frozen=True, kw_only=True):
 
 
 class Journal(Request, tag="journal", frozen=True, kw_only=True):
-    """List operations after the seq `after`, in order (W8)."""
+    """List operations after the seq `after`, in order (W8). `wait_ms`: where there are none yet, memd answers when
+    there are, or after this time (U9)."""
 
     after: Many = 0
     limit: Many = 100
+    wait_ms: WaitMs = 0
 
 
 class Distil(Request, tag="distil", frozen=True, kw_only=True):
@@ -160,6 +162,14 @@ class LeaveProject(Request, tag="leave", frozen=True, kw_only=True):
 
 class GetStatus(Request, tag="status", frozen=True, kw_only=True):
     """Return last outcomes, backlog, failures and sizes (U6)."""
+
+
+class ListActivity(Request, tag="activity", frozen=True, kw_only=True):
+    """List what the daemon did since event `after`, of the last events of this run. `wait_ms` as in `journal` (U9)."""
+
+    after: Many = 0
+    limit: Many = 100
+    wait_ms: WaitMs = 0
 
 
 class GetJob(Request, tag="job", frozen=True, kw_only=True):
@@ -286,7 +296,7 @@ _PoolRequests = Pools | WhyScope | BindScope | MoveRecords | LeaveProject | Open
 _Access = Grant | Revoke | ListGrants
 _Distillation = Distil | ListLetters | Retry | ListModels | UseModel
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
-_Daemon = GetStatus | Stop | Pause | Resume | ListSettings | PutSetting
+_Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
 AnyRequest = _Memory | _Distillation | _Stores | _Daemon
 

@@ -12,6 +12,7 @@ PROTOCOL = 1
 """Protocol version. A daemon answers each request whose `v` is at most its own."""
 
 Many = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+WaitMs = Annotated[int, msgspec.Meta(ge=0, le=60_000)]
 Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=64)]
 
 

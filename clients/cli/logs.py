@@ -1,12 +1,13 @@
-"""`memd logs` prints the daemon's log; `memd tail` prints journal operations."""
+"""`memd logs` prints the daemon's log; `memd tail` prints journal operations, or what the daemon does."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -15,8 +16,8 @@ import typer
 
 from ...protocol import operation as ops
 from ...protocol.errors import NotFound
-from ...protocol.reply import Logged
-from ..python.client import places_here
+from ...protocol.reply import ActivityEvent, Logged
+from ..python.client import Client, places_here
 from .connection import reach
 from .output import CommandAnswer, JsonFlag, plain, shortened, styled, width
 from .wording import count, short
@@ -95,7 +96,9 @@ def _shown(lines: Iterable[str]) -> list[str]:
     return shown
 
 
-_JOURNAL_POLL_S = 0.5
+_WAIT_MS = 30_000
+"""Longest wait of one request for new operations; then another one waits (U9)."""
+
 _BATCH = 200
 
 
@@ -108,8 +111,12 @@ def tail(
         int | None, typer.Option(min=0, help="Start after this sequence number, instead of with the latest.")
     ] = None,
     limit: Annotated[
-        int, typer.Option("-n", "--limit", min=1, max=500, help="At most this many operations at first.")
+        int, typer.Option("-n", "--limit", min=1, max=500, help="At most this many entries at first.")
     ] = 20,
+    activity: Annotated[
+        bool,
+        typer.Option("--activity", help="What the daemon does: captured, distilling, distilled, injected, skipped, …"),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show the latest journal operations. Each adds, changes or retires records, pools or sessions.
@@ -118,29 +125,49 @@ def tail(
     Examples:
       memd tail
       memd tail -f
+      memd tail --activity -f                   # what the daemon does, as it does it
       memd tail --after 0 --limit 500 --json
     """
     with CommandAnswer("tail", as_json) as answer, reach() as client:
-        start = after if after is not None else max(0, client.journal(limit=1).last - limit)
-        page = client.journal(start, limit)
-        answer.give(page, [_operation_line(entry) for entry in page.entries])
-        last = page.entries[-1].seq if page.entries else start
+        give: Callable[[int, int, int], int] = partial(_give_activity if activity else _give_operations, client, answer)
+        newest = client.activity(limit=1).last if activity else client.journal(limit=1).last
+        last = give(after if after is not None else max(0, newest - limit), limit, 0)
         while follow:
-            if as_json and page.entries:
+            if as_json:
                 answer.flush()
-            if len(page.entries) < _BATCH:
-                time.sleep(_JOURNAL_POLL_S)
-            page = client.journal(last, _BATCH)
-            if page.entries:
-                last = page.entries[-1].seq
-                answer.give(page, [_operation_line(entry) for entry in page.entries])
+            last = give(last, _BATCH, _WAIT_MS)
+
+
+def _give_operations(client: Client, answer: CommandAnswer, after: int, limit: int, wait_ms: int) -> int:
+    """Answer with the operations after one; return the seq of the last."""
+    page = client.journal(after, limit, wait_ms=wait_ms)
+    if page.entries or not wait_ms:
+        answer.give(page, [_operation_line(entry) for entry in page.entries])
+    return page.entries[-1].seq if page.entries else after
+
+
+def _give_activity(client: Client, answer: CommandAnswer, after: int, limit: int, wait_ms: int) -> int:
+    """Answer with the events after one; return the seq of the last."""
+    page = client.activity(after, limit, wait_ms=wait_ms)
+    if page.events or not wait_ms:
+        answer.give(page, [_event_line(event) for event in page.events])
+    return page.events[-1].seq if page.events else after
+
+
+def _event_line(event: ActivityEvent) -> str:
+    """Sequence number, time, kind and subject."""
+    return _line(event.seq, datetime.fromisoformat(event.at), event.event, event.what)
 
 
 def _operation_line(entry: Logged) -> str:
     """Sequence number, time, kind and subject."""
-    at = datetime.fromtimestamp(entry.at / 1e6).astimezone().strftime("%m-%d %H:%M:%S")
-    head = f"{entry.seq:>6} {at} {ops.kind(entry.operation):<14}"
-    return f"{styled(head, 'dim')} {shortened(plain(_about(entry.operation)), max(20, width() - len(head) - 1))}"
+    at = datetime.fromtimestamp(entry.at / 1e6)
+    return _line(entry.seq, at, ops.kind(entry.operation), _about(entry.operation))
+
+
+def _line(seq: int, at: datetime, kind: str, about: str) -> str:
+    head = f"{seq:>6} {at.astimezone().strftime('%m-%d %H:%M:%S')} {kind:<14}"
+    return f"{styled(head, 'dim')} {shortened(plain(about), max(20, width() - len(head) - 1))}"
 
 
 def _about(operation: ops.AnyOperation) -> str:

@@ -96,7 +96,8 @@ export class Client {
     }
     if (!this.connection || this.connection.closed) this.connection = new Connection(socketPath(this.places));
     const connection = this.connection;
-    const limit = this.deadlineMs ?? (FAST.includes(request) && !fields.deep ? FAST_MS : SLOW_MS);
+    const patience = this.deadlineMs ?? (FAST.includes(request) && !fields.deep ? FAST_MS : SLOW_MS);
+    const limit = patience + (fields.wait_ms ?? 0);
     let timer;
     const late = new Promise((_, reject) => {
       const problem = new MemdError("deadline_exceeded", `no answer within ${limit} ms`, "see `memd status`");

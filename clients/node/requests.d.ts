@@ -1,4 +1,14 @@
 // Written from protocol/ by `python -m memd.clients.node`; a test compares the two.
+export interface ActivityEvent {
+  seq: number;
+  at: string;
+  event: string;
+  what: string;
+}
+export interface ActivityPage {
+  events: ActivityEvent[];
+  last: number;
+}
 export interface Added {
   kind: "added";
   record: MemoryRecord;
@@ -1154,12 +1164,14 @@ export interface RequestMethods {
   settings(): Promise<SettingList>;
   /** Write a setting into memd.toml, or remove it there, and apply it. Raises BadConfig. */
   putSetting(name: string, options?: { value?: string | null }): Promise<SettingList>;
+  /** Return what the daemon did after event `after`. Where that is nothing, wait for it this long (U9). */
+  activity(options?: { after?: number; limit?: number; wait_ms?: number }): Promise<ActivityPage>;
   /** Return the daemon's last activity, its backlog and its failures (U6). */
   status(): Promise<StatusText>;
   /** Stop the daemon after it has finished the acknowledged work. */
   stop(): Promise<Done>;
-  /** Return the operations after `after`, in order (W8). */
-  journal(options?: { after?: number; limit?: number }): Promise<Journaled>;
+  /** Return the operations after `after`, in order (W8). Where there are none, wait for them this long (U9). */
+  journal(options?: { after?: number; limit?: number; wait_ms?: number }): Promise<Journaled>;
   /** Return the progress of a job. */
   job(id: string): Promise<JobState>;
   /** Start the check of all stored data. */

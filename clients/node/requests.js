@@ -54,6 +54,7 @@ export const METHODS = {
   transcript: ["transcript", ["id"]],
   settings: ["settings", []],
   putSetting: ["put_setting", ["name"]],
+  activity: ["activity", []],
   status: ["status", []],
   stop: ["stop", []],
   journal: ["journal", []],

@@ -180,7 +180,8 @@ class RequestMethods:
             raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="send it as UTF-8") from error
         except OverflowError as error:
             raise InvalidRequest("a number of the request is out of range", hint="send at most 64 bits") from error
-        return self._rid, body, self._deadline_ms or deadline_ms(message)
+        waits_ms = getattr(message, "wait_ms", 0)
+        return self._rid, body, waits_ms + (self._deadline_ms or deadline_ms(message))
 
     # --- capture -------------------------------------------------------------------------------------------------
     @sends(request.Capture, reply.Taken)
@@ -491,6 +492,10 @@ class RequestMethods:
     def put_setting(self, name: str, value: str | None) -> None:
         """Write a setting into memd.toml, or remove it there, and apply it. Raises BadConfig."""
 
+    @sends(request.ListActivity, reply.ActivityPage)
+    def activity(self, after: int = 0, limit: int = 100, *, wait_ms: int = 0) -> None:
+        """Return what the daemon did after event `after`. Where that is nothing, wait for it this long (U9)."""
+
     @sends(request.GetStatus, reply.StatusText)
     def status(self) -> None:
         """Return the daemon's last activity, its backlog and its failures (U6)."""
@@ -501,8 +506,8 @@ class RequestMethods:
 
     # --- data and maintenance ------------------------------------------------------------------------------------
     @sends(request.Journal, reply.Journaled)
-    def journal(self, after: int = 0, limit: int = 100) -> None:
-        """Return the operations after `after`, in order (W8)."""
+    def journal(self, after: int = 0, limit: int = 100, *, wait_ms: int = 0) -> None:
+        """Return the operations after `after`, in order (W8). Where there are none, wait for them this long (U9)."""
 
     @sends(request.GetJob, reply.JobState)
     def job(self, id: str) -> None:

@@ -53,6 +53,8 @@ class Stores:
         self._monotonic = world.monotonic
         self.changed = threading.Event()
         """Set when there are new entries to index, or an echo ledger to save."""
+        self.on_commit: Callable[[], object] = lambda: None
+        """Called on the committing thread when operations are durable and applied."""
         self.lock = FolderLock(folder)
         try:
             self._open(folder, world, model, ballast_bytes)
@@ -128,6 +130,7 @@ class Stores:
         self.changed.set()
         self._with_ballast(lambda: self.driver.follow(entries))
         self._distilled = self.sources.progress().archive_seq
+        self.on_commit()
         return entries
 
     def load(self) -> None:

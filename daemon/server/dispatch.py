@@ -3,7 +3,7 @@ every text of the request passes the gate. A capture passes it in its service, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ...protocol.errors import MemdError
@@ -46,6 +46,16 @@ class Dispatcher:
         if isinstance(handler, CaptureHandler):
             return "write"
         return handler.lane(request) if callable(handler.lane) else handler.lane
+
+    def patience(self, request: AnyRequest) -> tuple[Callable[[], bool], float] | None:
+        """Return what tells whether a request that waits is ready, and the seconds that it waits; None for a request to
+        answer now."""
+        handler = self._table[type(request)]
+        is_ready = handler.is_ready if isinstance(handler, Handler) else None
+        wait_ms = getattr(request, "wait_ms", 0)
+        if is_ready is None or request.token or not wait_ms or is_ready(request):
+            return None
+        return lambda: is_ready(request), wait_ms / 1000
 
     def answer(self, request: AnyRequest) -> AnyData:
         """Answer a request of the fast or the slow lane. Raises MemdError."""

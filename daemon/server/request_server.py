@@ -30,6 +30,7 @@ from ..world import World
 from .client_connection import ClientConnection, ZmtpViolation
 from .connection_table import ConnectionTable, listening
 from .dispatch import Dispatcher
+from .long_polls import LongPolls
 
 ROUND = 256
 """Most messages of one client in a round."""
@@ -58,6 +59,14 @@ class Arrival(NamedTuple):
     connection: ClientConnection
     envelope: list[bytes]
     size: int
+
+
+class Received(NamedTuple):
+    """A decoded request, where it came from, and the form of its answer."""
+
+    arrival: Arrival
+    request: AnyRequest
+    form: Form
 
 
 class QueuedReply(NamedTuple):
@@ -147,8 +156,9 @@ class RequestServer:
         self._socket, self._inode = socket, socket.stat().st_ino
         self._ready: deque[ClientConnection] = deque()
         """Connections with bytes to look at, each once."""
-        self._captures: deque[tuple[Arrival, AnyRequest, Form]] = deque()
+        self._captures: deque[Received] = deque()
         self._waiting_bytes = self._waiting = 0
+        self.long_polls = LongPolls[Received](world.monotonic, replies.wake)
         self._slow: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._slow_thread = threading.Thread(target=self._slow_loop, name="slow-lane")
         self._thread = threading.Thread(target=self._loop, name="request-server")
@@ -188,10 +198,12 @@ class RequestServer:
         has_requests = False
         while self._open or not self._replies.is_empty:
             self._rounds += 1
+            for received in self.long_polls.due():
+                self._queue_slow(received)
             has_work = bool(self._ready or self._captures)
             if has_requests and self._waiting > 1 and not has_work:
                 time.sleep(TOGETHER_S)
-            active = self._connections.poll(0 if has_work else REST_S)
+            active = self._connections.poll(0 if has_work else self.long_polls.wait_s(REST_S))
             if self._connections.is_woken:
                 self._replies.drain_wakes()
             self._send_replies()
@@ -273,14 +285,14 @@ class RequestServer:
         if by == "fast":
             self._send(connection, envelope, self._answered(request, as_form))
             return True
-        arrival = Arrival(connection, envelope, len(body))
+        received = Received(Arrival(connection, envelope, len(body)), request, as_form)
         if by == "slow":
             connection.requests += 1
             connection.slow_bytes += len(body)
-            connection.slow.append(
-                lambda: self._replies.put(QueuedReply(arrival, self._answered(request, as_form), "slow"))
-            )
-            self._start_slow(connection)
+            if patience := self._dispatch.patience(request):
+                self.long_polls.add(received, *patience)
+            else:
+                self._queue_slow(received)
         elif self._waiting_bytes > WAITING_BYTES or self._waiting >= WAITING_REQUESTS:
             busy = Unavailable(
                 "the write queue is full",
@@ -292,8 +304,17 @@ class RequestServer:
             connection.write_bytes += len(body)
             self._waiting_bytes += len(body)
             self._waiting += 1
-            self._captures.append((arrival, request, as_form))
+            self._captures.append(received)
         return False
+
+    def _queue_slow(self, received: Received) -> None:
+        """Queue a request for the slow lane, unless its client is gone."""
+        arrival, request, as_form = received
+        if not arrival.connection.is_closed:
+            arrival.connection.slow.append(
+                lambda: self._replies.put(QueuedReply(arrival, self._answered(request, as_form), "slow"))
+            )
+            self._start_slow(arrival.connection)
 
     def _start_slow(self, connection: ClientConnection) -> None:
         """Pass the next slow request of a client to the slow lane, once the client has read earlier replies."""

@@ -158,6 +158,7 @@ class Daemon:
             self._socket.unlink(missing_ok=True)
         dispatcher = Dispatcher(self._services, authorisation, writer, core.gate)
         self._server = RequestServer(self._socket, dispatcher, self._replies, core.gate, world, fd)
+        stores.on_commit = core.activity.on_event = self._server.long_polls.notify
 
     def run(self) -> None:
         """Serve until told to stop, then close in order."""

@@ -66,12 +66,14 @@ class Handler(NamedTuple):
 
     `under_pass`: whether the holder of a pass may send it; otherwise only the user may.
     `scoped`: whether the request names pools, a folder, a repository or an agent to read.
+    `is_ready`: tells whether a request with `wait_ms` need not wait any longer.
     """
 
     lane: Lane | Callable[[Any], Lane]
     function: Callable[[Any, Caller], AnyData]
     under_pass: bool = False
     scoped: bool = False
+    is_ready: Callable[[Any], bool] | None = None
 
 
 class CaptureHandler(NamedTuple):
@@ -85,13 +87,13 @@ class CaptureHandler(NamedTuple):
 Handlers = Mapping[type[Request], Handler | CaptureHandler]
 
 
-def owner(lane: Lane, function: Callable[[Any], AnyData]) -> Handler:
+def owner(lane: Lane, function: Callable[[Any], AnyData], is_ready: Callable[[Any], bool] | None = None) -> Handler:
     """Return a handler without a scope for requests that only the user may send."""
 
     def answer(request: Any, caller: Caller) -> AnyData:
         return function(request)
 
-    return Handler(lane, answer)
+    return Handler(lane, answer, is_ready=is_ready)
 
 
 class Service(Protocol):

@@ -119,7 +119,15 @@ class DistillationService(Service):
         self._models, self._take = models, take
         self._worker = WorkerProcess(core.config().worker_threads)
         self._loop = DistillationLoop(
-            core.stores, writer, self._worker, models, core.config, given=given, judge=judge, paused=paused
+            core.stores,
+            writer,
+            self._worker,
+            models,
+            core.config,
+            given=given,
+            judge=judge,
+            paused=paused,
+            tell=core.activity.tell,
         )
         self._triggers = DistillationTriggers(core.scheduler, core.world, core.config, self.wake, self._end_session)
         core.activity.note_active(self.heard_at)

@@ -67,9 +67,11 @@ class DistillationLoop:
         given: Callable[[Iterable[Captured]], dict[str, Given]],
         judge: Callable[[], Callable[[Record], Record]],
         paused: Callable[[], bool],
+        tell: Callable[[str, str], None],
     ) -> None:
         """`given`: texts that each session received from memd; `judge`: marks new records as on probation; `paused`:
-        whether distillation is paused."""
+        whether distillation is paused; `tell`: tells clients an event."""
+        self._tell = tell
         self._stores, self._writer, self._worker, self._models, self._config = stores, writer, worker, models, config
         self._given, self._judge_of, self._paused = given, judge, paused
         self._dead_letters: queue.SimpleQueue[tuple[DeadLetter, Future[str]]] = queue.SimpleQueue()
@@ -243,11 +245,15 @@ class DistillationLoop:
     def _set_aside(self, seq: int, document: str, turn: str, error: Exception) -> None:
         """Skip one capture that can't be distilled, and list it as a dead letter."""
         log.error("capture %d failed and is now a dead letter: %s", seq, type(error).__name__)
+        self._tell("failed", f"{document} {turn}: {type(error).__name__}")
         failure = Failure(seq, document, turn, "worker", str(error)[:300])
         cursor = Distilled(archive_seq=seq, captures=1, candidates=0, failed=(failure,))
         self._writer.run(lambda: self._stores.commit([cursor])).result()
 
     def _distil(self, items: Sequence[Item], closing: Closing) -> None:
+        documents = Counter(item.captured.document for item in items)
+        for document, captures in documents.items():
+            self._tell("distilling", f"{document}: {captures} captures")
         self._worker.load(self._models.searching.folder)
         given = self._given(item.captured for item in items)
         task = DistilItems(items=tuple(items), given=given, agent=_agent_texts(self._stores.archive, items))
@@ -258,6 +264,11 @@ class DistillationLoop:
             conflicts = self._find_conflicts(items, proposals)
             if not self._commit(items, proposals, (end, conflicts), final=rounds == ROUNDS):
                 break
+        for failure in distillate.batch.failures:
+            self._tell("failed", f"{failure.document} {failure.turn}: {failure.stage}: {failure.error}")
+        found = Counter(candidate.item.captured.document for candidate in distillate.batch.candidates)
+        for document in documents:
+            self._tell("distilled", f"{document}: {found[document]} candidates")
 
     def _find_conflicts(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Conflicts:
         """Return conflicts between pinned records and the sessions that end here."""

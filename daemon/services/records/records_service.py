@@ -81,7 +81,7 @@ class RecordsService(Service):
             Export: Handler("slow", self.export, under_pass=True),
             GetHistory: owner("slow", self.history),
             GetTimeline: Handler("slow", self.timeline, scoped=True),
-            Journal: owner("slow", self.journal),
+            Journal: owner("slow", self.journal, lambda request: self._stores.journal.last > request.after),
             ImportRecords: owner("write", self.import_records),
         }
 

@@ -11,10 +11,10 @@ from .... import __version__
 from ....protocol.instant import from_micros
 from ....protocol.pauses import Pauses
 from ....protocol.reply import Done, Outcome, Reembedding, StatusText
-from ....protocol.request import PROTOCOL, GetStatus, Stop
+from ....protocol.request import PROTOCOL, GetStatus, ListActivity, Stop
 from ....stages.batch import PERSONAL
 from ...projections.stores import Stores
-from ..activity import Activity
+from ..activity import EVENTS, Activity
 from ..service import Handlers, Service, owner
 
 
@@ -70,7 +70,16 @@ class StatusService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        return {GetStatus: owner("fast", self.status), Stop: owner("fast", self.request_stop)}
+        activity = self._activity
+        return {
+            GetStatus: owner("fast", self.status),
+            ListActivity: owner(
+                "slow",
+                lambda request: activity.after(request.after, min(max(1, request.limit), EVENTS)),
+                is_ready=lambda request: activity.last != request.after,
+            ),
+            Stop: owner("fast", self.request_stop),
+        }
 
     def request_stop(self, request: Stop) -> Done:
         self._stop()
