@@ -78,6 +78,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Days after which memd removes raw captures that no record cites; 0 = never."""
     archive_keep_mb: Size = 2000.0
     """Megabytes of raw captures per pool; above it memd removes the oldest that no record cites; 0 = no limit."""
+    archive_keep_tool_output: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    """Characters of each tool's output that memd keeps in a session's transcript; 0 = none. memd learns nothing from
+    it, and `memd forget` reaches it."""
     archive_keep_by_pool: dict[str, Keep] = {}
     """Archive limits for single pools, as tables `[archive_keep_by_pool."personal"]` with `days` and `mb`."""
 

@@ -101,11 +101,19 @@ class Wrote(Event, tag="wrote", frozen=True, kw_only=True):
 
 
 class ToolCalled(Event, tag="tool_called", frozen=True, kw_only=True):
-    """The agent called a tool: `arguments` are the first characters; the output is never captured."""
+    """The agent called a tool: `arguments` are the first characters."""
 
     name: str
     arguments: str = ""
     outcome: Literal["ok", "error", "unknown"] = "unknown"
+
+
+class Returned(Event, tag="returned", frozen=True, kw_only=True):
+    """The output of a tool call, which clients send only where the setting `archive_keep_tool_output` is on (C4). It is
+    part of the transcript: nothing is learned from it, and no recall searches it. `call`: the turn of the call."""
+
+    call: str
+    text: str
 
 
 class Ran(Event, tag="ran", frozen=True, kw_only=True):
@@ -128,7 +136,7 @@ class SessionEnded(Event, tag="session_ended", frozen=True, kw_only=True):
     reason: str = ""
 
 
-AnyEvent = Said | Noted | Reworded | Wrote | ToolCalled | Ran | SessionStarted | SessionEnded
+AnyEvent = Said | Noted | Reworded | Wrote | ToolCalled | Returned | Ran | SessionStarted | SessionEnded
 
 
 def trust(event: AnyEvent) -> Trust:
@@ -147,7 +155,7 @@ def trust(event: AnyEvent) -> Trust:
 def text(event: AnyEvent) -> str:
     """Return the text that memd searches, quotes and distils; "" for an event without text."""
     match event:
-        case Said() | Noted() | Reworded() | Wrote():
+        case Said() | Noted() | Reworded() | Wrote() | Returned():
             return event.text
         case ToolCalled():
             return re.sub(r"\s+", " ", f"{event.name} {event.arguments}").strip()
@@ -160,7 +168,7 @@ def text(event: AnyEvent) -> str:
 def with_text(event: AnyEvent, words: str) -> AnyEvent:
     """Return the event with another text, for example without secrets. An event without text stays the same."""
     match event:
-        case Said() | Noted() | Reworded() | Wrote():
+        case Said() | Noted() | Reworded() | Wrote() | Returned():
             return msgspec.structs.replace(event, text=words)
         case Ran():
             return msgspec.structs.replace(event, command=words)

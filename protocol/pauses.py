@@ -8,7 +8,7 @@ import msgspec
 
 from .request_fields import Request
 
-Skip = Literal["", "paused", "ignored", "disabled"]
+Skip = Literal["", "paused", "ignored", "disabled", "tool output"]
 """Why memd captures nothing: a pause, a folder in the setting `ignored_folders`, memd is disabled."""
 
 

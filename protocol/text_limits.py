@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from .corrections import Correct
 from .errors import TooLarge
-from .event import Event, Noted, Ran, Reworded, Said, ToolCalled, Wrote
+from .event import Event, Noted, Ran, Returned, Reworded, Said, ToolCalled, Wrote
 from .message_texts import rewritten
 from .request import Capture, Edit, ImportRecords, Recall, Remember
 from .request_fields import Request
@@ -28,6 +28,7 @@ CONTENT: Mapping[type, frozenset[str]] = {
     PutSetting: frozenset({"value"}),
     Ran: frozenset({"command"}),
     Remember: frozenset({"text"}),
+    Returned: frozenset({"text"}),
     Reworded: frozenset({"text"}),
     Said: frozenset({"text"}),
     ToolCalled: frozenset({"name", "arguments"}),

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,7 +18,16 @@ import msgspec
 import typer
 
 from ...protocol.errors import InvalidRequest
-from ..importers.agent_files import AGENTS, MARKDOWN, agent_named, find, find_markdown, instructions, reader
+from ..importers.agent_files import (
+    AGENTS,
+    MARKDOWN,
+    agent_named,
+    find,
+    find_markdown,
+    instructions,
+    output_limit,
+    reader,
+)
 from ..importers.cursors import Cursors
 from ..importers.delivery import Imported, ImportSource, Sent, hand_over, look
 from ..importers.transcript import Malformed, changed_at
@@ -286,7 +296,14 @@ def _required(files: Sequence[Path], noun: str, hint: str, outside: Sequence[Pat
 
 
 def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> ImportSource:
-    return ImportSource(name, path, reader(name, path, cwd, cursors, dry_run=dry_run))
+    limit = 0 if dry_run or name == MARKDOWN else _output_limit()
+    return ImportSource(name, path, reader(name, path, cwd, cursors, dry_run=dry_run, output_limit=limit))
+
+
+@cache
+def _output_limit() -> int:
+    with reach() as client:
+        return output_limit(client)
 
 
 def run(

@@ -20,7 +20,7 @@ import msgspec
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.event import AnyEvent, SessionEnded, Wrote
 from ...protocol.places import Places
-from ..importers.agent_files import Read, reader
+from ..importers.agent_files import Read, output_limit, reader
 from ..importers.cursors import Cursors
 from ..importers.delivery import ImportSource, hand_over
 from ..importers.transcript import Mark, Transcript
@@ -59,8 +59,9 @@ def _round(places: Places) -> int:
 def read_on(client: Client, note: SessionNote, places: Places) -> None:
     """Capture the new lines of a session's file and of its subagents' files. Raises Unavailable."""
     cursors = Cursors(places.state)
+    limit = output_limit(client)
     for path in _files(Path(note.path)):
-        read = live(reader(note.agent, path, "", cursors), ended=note.ended)
+        read = live(reader(note.agent, path, "", cursors, output_limit=limit), ended=note.ended)
         try:
             hand_over(client, ImportSource(note.agent, path, read), cursors)
         except Unavailable:

@@ -15,6 +15,7 @@ from ...protocol.errors import InvalidRequest, NotFound
 from .transcript import Mark, Transcript
 
 if TYPE_CHECKING:  # it loads OpenSSL, which costs `memd status` 5 ms
+    from ..python.client import Client
     from .cursors import Cursors
 
 
@@ -151,19 +152,26 @@ def instructions(environment: Mapping[str, str], cwd: Path) -> list[Path]:
     return find_markdown([path for path in places if path.is_file()])
 
 
-def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool = False) -> Read:
-    """Return the reader of one file, from a mark on. It raises InvalidRequest for an unknown agent."""
+def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool = False, output_limit: int = 0) -> Read:
+    """Return the reader of one file, from a mark on; `output_limit`: characters of each tool's output that it keeps. It
+    raises InvalidRequest for an unknown agent."""
 
     def read(mark: Mark | None) -> Transcript:
         if agent not in (*AGENTS, MARKDOWN):
             raise _unknown(agent)
         module = import_module(f".{agent.replace('-', '_')}", __package__)  # late, so that listing files starts fast
         if agent != MARKDOWN:
-            return module.read(path, cwd, mark)
+            return module.read(path, cwd, mark, output_limit)
         cursor = cursors.get(path)
         return module.read(path, cursors.key(create=not dry_run), cursor.times if cursor else {})
 
     return read
+
+
+def output_limit(client: Client) -> int:
+    """Return how many characters of each tool's output the user wants to keep (C4)."""
+    settings = {setting.name: setting.value for setting in client.settings().settings}
+    return int(settings.get("archive_keep_tool_output", "0"))
 
 
 def documents(path: Path, environment: Mapping[str, str], cursors: Cursors) -> set[str]:

@@ -130,9 +130,9 @@ class ClaudeState(msgspec.Struct, frozen=True, kw_only=True):
     begun: tuple[ReadSoFar, ...] = ()
 
 
-def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
+def read(path: Path, cwd: str = "", mark: Mark | None = None, output_limit: int = 0) -> Transcript:
     """Read the sessions in a file, from `mark` on; `cwd` replaces the folder that its lines name. Raises StoreError."""
-    return read_lines(path, ClaudeReader(path, mark), mark, cwd)
+    return read_lines(path, ClaudeReader(path, mark), mark, cwd, output_limit)
 
 
 class ClaudeReader(SessionReader):
@@ -302,7 +302,7 @@ class ClaudeReader(SessionReader):
             if tool == "AskUserQuestion":
                 return document.say_answers(call, self.time, result.answers.items())
             self._list(result, document)
-        return "tool result"
+        return self.keep_output(call, block.content)
 
     def _list(self, result: ClaudeToolResult, document: Document) -> None:
         """Take a change of the agent's todo list."""

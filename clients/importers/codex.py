@@ -110,9 +110,9 @@ _payloads = msgspec.json.Decoder(CodexPayload)
 _any = msgspec.json.Decoder(Any)
 
 
-def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
+def read(path: Path, cwd: str = "", mark: Mark | None = None, output_limit: int = 0) -> Transcript:
     """Read the session in a file, from `mark` on. Raises StoreError."""
-    return read_lines(path, CodexReader(path, mark), mark, cwd)
+    return read_lines(path, CodexReader(path, mark), mark, cwd, output_limit)
 
 
 def _by_items(path: Path) -> bool:
@@ -218,7 +218,7 @@ class CodexReader(SingleReader):
         answered = _json_in(_Answers, output) if asked and not self.is_agent else None
         self.document.settle(call, "ok" if answered else _outcome(output))
         if asked is None or answered is None:
-            return "tool result"
+            return self.keep_output(call, output)
         pairs = ((question.question, answered.words(question.id)) for question in asked.questions)
         return self.document.say_answers(call, self.time, pairs)
 

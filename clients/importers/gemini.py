@@ -31,6 +31,7 @@ class GeminiCall(msgspec.Struct, frozen=True):
     name: str | None = None
     args: msgspec.Raw = msgspec.Raw()
     status: str | None = None
+    result: msgspec.Raw = msgspec.Raw()
 
 
 class GeminiPart(msgspec.Struct, frozen=True):
@@ -86,12 +87,13 @@ _Content = str | GeminiPart | list[str | GeminiPart]
 _contents: msgspec.json.Decoder[_Content] = msgspec.json.Decoder(_Content)
 
 
-def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
+def read(path: Path, cwd: str = "", mark: Mark | None = None, output_limit: int = 0) -> Transcript:
     """Read the session in a file; a file of lines from `mark` on. Raises StoreError."""
     folder = cwd or _folder_of(path)
     if path.suffix == ".jsonl":
-        return read_lines(path, GeminiReader(path.stem, mark), mark, folder)
+        return read_lines(path, GeminiReader(path.stem, mark), mark, folder, output_limit)
     reader, account = GeminiReader(path.stem, None), AccountBuilder()
+    reader.output_limit = output_limit
     try:
         if path.stat().st_size > FILE_LIMIT:
             raise BadLine(f"longer than {FILE_LIMIT:,} bytes")
@@ -157,6 +159,7 @@ class GeminiReader(SingleReader):
             ToolCalled(turn=turn, at=self.time, name=call.name or "tool", arguments=arguments(call.args))
         )
         self.document.settle(turn, outcome)
+        self.keep_output(turn, call.result)
         if call.name == PLANNING and outcome == "ok" and not self.is_agent:
             with suppress(BadLine):
                 todos = decode(_todos, bytes(call.args)).todos

@@ -43,6 +43,7 @@ class ContentBlock(msgspec.Struct, frozen=True):
     arguments: msgspec.Raw = msgspec.Raw()
     tool_use_id: str | None = None
     is_error: bool | None = None
+    content: msgspec.Raw = msgspec.Raw()
 
 
 def lines(file: BinaryIO, offset: int = 0, limit: int = LINE_LIMIT) -> Iterator[tuple[bytes | None, int, bool]]:
@@ -74,6 +75,27 @@ def decode(decoder: msgspec.json.Decoder[T], content: bytes, what: str = "") -> 
         if count:
             return decode(decoder, repaired, what)
         raise BadLine(f"{what}: {_reason(error)}" if what else _reason(error)) from error
+
+
+_WORDS = ("text", "output", "stdout", "content", "result", "response", "functionResponse")
+"""Fields in which hosts write the words of a tool's output."""
+
+
+def words_of(value: Any) -> str:
+    """Return the words of a tool's output: a text, a list of parts, or an object; one without words as JSON."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case list():
+            return "\n".join(filter(None, map(words_of, cast(list[Any], value))))
+        case dict():
+            fields = cast(dict[str, Any], value)
+            named = next((fields[name] for name in _WORDS if fields.get(name)), None)
+            return words_of(named) if named is not None else msgspec.json.encode(fields).decode()
+        case _:
+            return str(value)
 
 
 def _reason(error: Exception) -> str:

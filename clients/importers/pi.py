@@ -68,9 +68,9 @@ class PiState(msgspec.Struct, frozen=True, kw_only=True):
 _lines = msgspec.json.Decoder(PiLine)
 
 
-def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
+def read(path: Path, cwd: str = "", mark: Mark | None = None, output_limit: int = 0) -> Transcript:
     """Read the session in a file, from `mark` on, and those it was forked from. Raises StoreError."""
-    return read_lines(path, PiReader(path, mark), mark, cwd)
+    return read_lines(path, PiReader(path, mark), mark, cwd, output_limit)
 
 
 class PiReader(SessionReader):
@@ -154,7 +154,9 @@ class PiReader(SessionReader):
             case "toolResult":
                 for opened in self.documents.values():
                     opened.settle(message.tool_call_id or "", "error" if message.is_error else "ok")
-                return "tool result"
+                content = message.content
+                texts = content if isinstance(content, str) else [block.text for block in content or ()]
+                return self.keep_output(message.tool_call_id or "", texts)
             case "bashExecution" if message.command and message.command.strip():
                 status = message.exit_code or 0
                 return document.add(Ran(turn=turn, at=at, command=message.command, exit_status=status))

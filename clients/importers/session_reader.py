@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from ...protocol.errors import StoreError
-from ...protocol.event import AnyEvent, Origin, Said, SessionEnded, SessionStarted, ToolCalled
+from ...protocol.event import AnyEvent, Origin, Returned, Said, SessionEnded, SessionStarted, ToolCalled
 from ...protocol.text_limits import TEXT_LIMIT
 from . import json_line, summary
 from .json_line import TAKEN, BadLine, ContentBlock, checked_time
@@ -31,6 +31,7 @@ _OF_AGENTS = re.compile(
 """A message of another agent that a host delivers as a user's turn; the host may add sentences of its own to it."""
 
 Outcome = Literal["ok", "error", "unknown"]
+_anything = msgspec.json.Decoder()
 
 
 class ReadSoFar(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +133,16 @@ class Document:
         self.events[place] = msgspec.structs.replace(event, outcome=outcome)
         return event.name
 
+    def keep_output(self, call: str, at: str, output: str, limit: int) -> str:
+        """Append the output of a tool call, its begin and its end up to the limit; return the line's kind."""
+        if not output.strip() or call not in self._turns:
+            return "tool result"
+        left_out = len(output) - limit
+        if left_out > 0:
+            head, tail = output[: limit - limit // 3], output[len(output) - limit // 3 :]
+            output = f"{head}\n[{left_out:,} characters left out]\n{tail}"
+        return self.add(Returned(turn=f"{call}#output", at=at, call=call, text=output))
+
     def close(self, host: str, is_main: bool, cwd: str = "") -> CapturedSession:
         """Return the session. Start and end come from the session's own file, not from copies of some lines."""
         name = f"{self.session}/{self.agent}" if self.agent else self.session
@@ -151,6 +162,8 @@ class SessionReader(ABC):
 
     host: str
     lists_empty_main = False
+    output_limit = 0
+    """Characters of each tool's output that are kept (C4)."""
 
     def __init__(self, time: str = "", begun: Iterable[ReadSoFar] = ()) -> None:
         self.time = time
@@ -177,6 +190,18 @@ class SessionReader(ABC):
     def open(self, session: str, agent: str = "") -> Document:
         """Return the document of a session, a new one if need be."""
         return self.documents.setdefault((session, agent), Document(session, agent))
+
+    def keep_output(self, call: str, output: object) -> str:
+        """Keep the output of a tool call, decoded or as JSON, where that is wanted; return the line's kind."""
+        if not self.output_limit:
+            return "tool result"
+        if isinstance(output, msgspec.Raw):
+            output = json_line.decode(_anything, bytes(output), "output") if bytes(output) else ""
+        words = json_line.words_of(output)
+        kinds = [
+            document.keep_output(call, self.time, words, self.output_limit) for document in self.documents.values()
+        ]
+        return combined(kinds)
 
     def note_time(self, text: str | None) -> None:
         """Set the time to that of a line; a line without one has that of the line before. Raises BadLine."""
@@ -232,8 +257,10 @@ class SingleReader(SessionReader):
         return msgspec.json.encode(state)
 
 
-def read_lines(path: Path, reader: SessionReader, mark: Mark | None, cwd: str) -> Transcript:
-    """Read a file of lines from `mark` on. `cwd` replaces the folder that the file names. Raises StoreError."""
+def read_lines(path: Path, reader: SessionReader, mark: Mark | None, cwd: str, output_limit: int = 0) -> Transcript:
+    """Read a file of lines from `mark` on. `cwd` replaces the folder that the file names; `output_limit`: characters of
+    each tool's output that are kept. Raises StoreError."""
+    reader.output_limit = output_limit
     account = AccountBuilder(mark.lines if mark else 0)
     try:
         with path.open("rb") as file:

@@ -747,6 +747,13 @@ export interface Retried {
   turn: string;
   failed?: Failure | null;
 }
+export interface Returned {
+  event: "returned";
+  turn: string;
+  at: string;
+  call: string;
+  text: string;
+}
 export interface Review {
   cadence_days?: number;
   next?: string;
@@ -968,7 +975,7 @@ export interface Taken {
   pending: number;
   forgotten: number;
   skipped: number;
-  why: "" | "disabled" | "ignored" | "paused";
+  why: "" | "disabled" | "ignored" | "paused" | "tool output";
 }
 export interface Tally {
   pool: string;
@@ -1061,7 +1068,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */

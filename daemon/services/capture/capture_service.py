@@ -41,7 +41,15 @@ class CaptureService(Service):
             return core.known.of(session).find(words)
 
         groups = CaptureWriter(
-            core.stores, openings, self.pauses, core.captures, together, world.monotonic, core.gate, find
+            core.stores,
+            openings,
+            self.pauses,
+            core.captures,
+            together,
+            world.monotonic,
+            core.gate,
+            find,
+            lambda: core.config().archive_keep_tool_output,
         )
         self.writer = WriteThread(groups, world.monotonic)
         self._activity, self._resumed, self._gate = core.activity, core.resumed, core.gate

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from ....protocol.errors import Forgotten, MemdError, StoreError, Unavailable, by_code
-from ....protocol.event import Captured, Noted, Origin, SessionEnded
+from ....protocol.event import Captured, Noted, Origin, Returned, SessionEnded
 from ....protocol.operation import (
     Added,
     AnyOperation,
@@ -41,6 +41,9 @@ from ..statements import is_edited, provisional
 from ..withdrawal import withdrawals
 from .pauses import PauseRegister
 from .turn_joins import TurnJoins
+
+CUT_MARK = 64
+"""Characters of the note with which a client marks what it left out of a tool's output."""
 
 log = logging.getLogger("memd.capture")
 
@@ -91,9 +94,11 @@ class CaptureWriter:
         monotonic: Callable[[], float],
         gate: SecretGate,
         find: Callable[[str, str], Sequence[SecretSpan]],
+        output_limit: Callable[[], int] = lambda: 0,
     ) -> None:
         """`together`: the context in which the answers of a group are given; `find`: finds and learns the secrets of
-        a session in a text."""
+        a session in a text; `output_limit`: characters of a tool's output that are kept."""
+        self._output_limit = output_limit
         self._gate = gate
         self._stores, self._openings, self._pauses = stores, openings, pauses
         self._committed, self._together, self._monotonic = committed, together, monotonic
@@ -141,6 +146,10 @@ class CaptureWriter:
 
     def _skip(self, captured: Captured, origin: Origin) -> Skip:
         """Return why memd does not take an event, "" if it does. A session from before a pause may end in it."""
+        if isinstance(captured.event, Returned):
+            limit = self._output_limit()
+            if not limit or len(captured.event.text) > limit + CUT_MARK:
+                return "tool output"
         why = self._pauses.skip(origin, captured.event.at)
         if why in ("paused", "ignored") and isinstance(captured.event, SessionEnded):
             session = self._stores.sources.session(captured.document)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ....protocol.event import Captured, text, trust
+from ....protocol.event import Captured, Returned, text, trust
 from ....protocol.recall import Belief, Hit, Line, Linked, Recall, Recalled
 from ....protocol.record import LIVE, QUOTE_LIMIT, Record
 from ...projections.graph import edge
@@ -132,7 +132,11 @@ class DeepRecall:
     def _may_show(self, captured: Captured, asker: DeepCaller) -> bool:
         """Whether a turn has words that the asker may see, that are not hidden, and do not instruct an agent (W5)."""
         words = text(captured.event)
-        if not words or not may_read(asker.caller, captured.document, captured.event.turn):
+        if (
+            not words
+            or isinstance(captured.event, Returned)
+            or not may_read(asker.caller, captured.document, captured.event.turn)
+        ):
             return False
         material = [words] if trust(captured.event) != "user" else []
         material += (words[start:end] for start, end, _ in foreign_parts(self._archive, captured))
