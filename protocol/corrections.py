@@ -153,11 +153,12 @@ class Decide(Request, tag="decide", frozen=True, kw_only=True):
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """A proposal to forget `record`, or to replace it by `against` (`conflict`). `line` and `against_line`: texts of
-    the two, "" for a missing record; `label` and `reason`: from the rule that found the conflict."""
+    """A proposal to forget `record`, to replace it by `against` (`conflict`), or to merge it into that (`duplicate`).
+    `line` and `against_line`: texts of the two, "" for a missing record; `label` and `reason`: from the rule that found
+    it."""
 
     id: str
-    what: Literal["forget", "conflict"]
+    what: Literal["forget", "conflict", "duplicate"]
     record: str
     line: str
     state: Literal["open", "accepted", "rejected", "moot"]

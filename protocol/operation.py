@@ -193,11 +193,11 @@ class Revoked(Operation, tag="revoked", frozen=True, kw_only=True):
 
 
 class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
-    """A proposal waits for the user: an agent asks to forget `record`, or `against` contradicts it (T13). `label` and
-    `reason` come from the rule that found the conflict."""
+    """A proposal waits for the user: an agent asks to forget `record`, `against` contradicts it (T13), or `record` says
+    what `against` says (T12). `label` and `reason` come from the rule that found it."""
 
     id: str
-    what: Literal["forget", "conflict"]
+    what: Literal["forget", "conflict", "duplicate"]
     record: str
     against: str = ""
     document: str = ""

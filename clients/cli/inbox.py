@@ -129,8 +129,9 @@ def _proposal_lines(proposal: Waiting) -> Iterator[str]:
     change = f"{plain(proposal.label)}: {plain(proposal.reason)}"
     question = "delete permanently?" if proposal.what == "forget" else change
     yield f"{styled(short(proposal.id), 'cyan')}  {question}{by} · {age(proposal.at)}{state}"
-    new = "new      " if proposal.against else ""
-    yield from wrapped(f"{new}{short(proposal.record)}  {plain(proposal.line) or '(deleted)'}", " " * 14, "    ")
+    old, new = ("twice ", "keep  ") if proposal.what == "duplicate" else ("old   ", "new   ")
+    old = old if proposal.against else ""
+    yield from wrapped(f"{old}{short(proposal.record)}  {plain(proposal.line) or '(deleted)'}", " " * 14, "    ")
     if proposal.against:
-        text = f"replaces {short(proposal.against)}  {plain(proposal.against_line) or '(deleted)'}"
+        text = f"{new}{short(proposal.against)}  {plain(proposal.against_line) or '(deleted)'}"
         yield from wrapped(text, " " * 14, "    ")

@@ -98,7 +98,7 @@ export interface ChangeDecided {
 export interface ChangeProposed {
   kind: "proposed";
   id: string;
-  what: "conflict" | "forget";
+  what: "conflict" | "duplicate" | "forget";
   record: string;
   against?: string;
   document?: string;
@@ -1043,7 +1043,7 @@ export interface Version {
 }
 export interface Waiting {
   id: string;
-  what: "conflict" | "forget";
+  what: "conflict" | "duplicate" | "forget";
   record: string;
   line: string;
   state: "accepted" | "moot" | "open" | "rejected";

@@ -107,3 +107,15 @@ def test_a_dry_run_shows_what_a_correction_would_change_and_changes_nothing_T1(
     assert "hidden → " in memd("inbox", "reject", proposed, "--dry-run").text
     assert memd("show", id).code == 4  # hidden as before
     assert len(memd("inbox", "--json").data["proposals"]) == 1
+
+
+def test_the_inbox_names_the_one_that_stays_T12(daemon: Any, memd: Any) -> None:
+    with daemon.client() as client:
+        first = client.remember("The cellar door is green.").record.id
+        second = client.remember("The attic lamp is red.").record.id
+        daemon.settle()
+        client.pin(first)
+        client.edit(second, "The cellar door is green.")
+        client.sleep(pools=("personal",))
+    text = memd("inbox").text
+    assert "twice " + second[:8] in text and "keep  " + first[:8] in text

@@ -31,6 +31,7 @@ from ....protocol.request import Forget
 from ...failpoint import reach
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
+from ..merging import merged
 from ..record_history import entries
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
@@ -178,7 +179,12 @@ def _stands(proposal: ChangeProposed, old: Record | None, new: Record | None) ->
 
 
 def _replaced(old: Record, new: Record, proposal: ChangeProposed) -> Updated:
-    """Return `new` as the successor of `old`; it takes the key of `old` if that was withheld."""
+    """Return `new` as the successor of `old`; it takes the key of `old` if that was withheld, and the sources of a
+    duplicate."""
+    steps = (Step("inbox", f"accepted by the user: proposal {proposal.id}"),)
+    if proposal.what == "duplicate":
+        reason = f"the user accepted that {old.id} says the same"
+        return merged(old, new, Decision(action="update", reason=reason, steps=steps))
     key = new.key or (old.key if new.value and old.pool == new.pool else "")
     record = msgspec.structs.replace(
         new,
@@ -188,7 +194,6 @@ def _replaced(old: Record, new: Record, proposal: ChangeProposed) -> Updated:
         needs_review=False,
         supersedes=tuple(dict.fromkeys((*new.supersedes, old.id))),
     )
-    steps = (Step("inbox", f"accepted by the user: proposal {proposal.id}"),)
     return Updated(
         record=record,
         retires=(Retirement(old.id, new.valid_from or new.provenance.said_at, f"{proposal.reason}: {new.id}"),),

@@ -36,6 +36,7 @@ from ..service import Caller, Handler, Handlers, Service, owner
 from ..write_thread import Writer
 from .consolidate import Consolidation
 from .counting import FLUSH_S, UseCounter
+from .duplicates import Duplicates
 from .review import ReviewJob, condition, is_quiet
 from .sleep import Sleep, SleepEffect
 from .usage import UseDetector
@@ -156,6 +157,7 @@ class LifecycleService(Service):
         self._detector = UseDetector(stores, self.counter, rules, encode, world.monotonic, self._fed_by, noted)
         self.sleep = Sleep(stores, writer, rules, world.now)
         self._consolidation = Consolidation(stores, writer, rules)
+        self._duplicates = Duplicates(stores, writer, rules)
         self.review = ReviewJob(stores, writer, rules, world.now)
         self._reviewed_at, self._looking = -DAY_S, False
         core.captures.subscribe(self._captured)
@@ -273,7 +275,8 @@ class LifecycleService(Service):
             log.info("postponed the sweep of %s: %s", pool, error.message)
 
     def _rest(self, pool: str) -> SleepEffect:
-        """Consolidate, archive and prune; beside the write thread."""
+        """Merge duplicates, consolidate, archive and prune; beside the write thread."""
+        self._duplicates.run(pool)
         self._consolidation.run(pool)
         return self.sleep.sweep(pool)
 

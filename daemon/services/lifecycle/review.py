@@ -209,9 +209,8 @@ class ReviewJob:
     def _against(self, doubtful: Iterable[str]) -> dict[str, list[Instance]]:
         """Return the live records against each belief, without rejected and injected ones."""
         pairs = {(belief, id) for id in doubtful for belief in self._left_beside(id)}
-        pairs |= {
-            (pending.what.record, pending.what.against) for pending in self._stores.inbox.list() if pending.what.against
-        }
+        proposals = (pending.what for pending in self._stores.inbox.list())
+        pairs |= {(proposal.record, proposal.against) for proposal in proposals if proposal.what == "conflict"}
         records = self._stores.records.many({id for _, id in pairs})
         instances: dict[str, list[Instance]] = {}
         for belief, id in sorted(pairs):
