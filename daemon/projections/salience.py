@@ -5,7 +5,7 @@ Age is in calendar days, because a fact ages whether or not anyone works; a kind
 
 from __future__ import annotations
 
-from math import log1p
+from math import log, log1p
 
 from ...protocol.instant import micros
 from ...protocol.record import Record, Signal, Volatility
@@ -13,6 +13,9 @@ from ..forgetting_rules import HalfLives, Rules
 from .strength import DAY
 
 LEAST_IMPORTANCE = 0.05
+GIVEN = 10
+"""Times that agents were given a line without use, from which its place in the profile falls."""
+
 REINFORCED = 0.25
 """What the first doublings of use add: 1 use 17 %, 10 uses 60 %, 100 uses 115 %."""
 
@@ -38,6 +41,15 @@ def recency(record: Record, signal: Signal, now: int, rules: Rules) -> float:
 def reinforcement(signal: Signal) -> float:
     """Return a factor from 1 up that grows with the logarithm of uses (T2)."""
     return 1.0 + REINFORCED * log1p(signal.access_count)
+
+
+def standing(signal: Signal) -> float:
+    """Return the factor of a profile line's weight by use. It changes in few steps, so that profiles seldom change: it
+    grows like `reinforcement` with each doubling of uses, and halves for a line that agents were given 10, 20, 40, …
+    times and nobody used (T3)."""
+    if signal.access_count:
+        return 1.0 + REINFORCED * log(2.0) * signal.access_count.bit_length()
+    return 0.5 ** (signal.candidate_count // GIVEN).bit_length()
 
 
 def salience(record: Record, signal: Signal, now: int, rules: Rules, relevance: float = 1.0) -> float:

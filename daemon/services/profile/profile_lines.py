@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ....protocol.instant import day, micros
-from ....protocol.record import OPEN_QUESTION, PRINCIPLE, Record
+from ....protocol.record import OPEN_QUESTION, PRINCIPLE, Record, Signal
 from ....stages.batch import PERSONAL
 from ....stages.rules import any_of, table
 from ....stages.words import STOP, tokens
 from ...forgetting_rules import Rules
 from ...projections.profile import Part, ProfileCards, is_explicit
-from ...projections.salience import salience
+from ...projections.salience import salience, standing
 from ...storage.archive import Archive
 from ..outgoing_screen import flags_in, secrets_in
 from ..service import Permits
@@ -198,14 +198,14 @@ class ProfileLines:
         archive: Archive,
         tokens: Callable[[str], int],
         boost: Callable[[Record], float] = lambda record: 1.0,
-        salience: Callable[[Sequence[Record], int], Mapping[str, float]] | None = None,
+        signals: Callable[[Sequence[Record]], Mapping[str, Signal]] | None = None,
+        rules: Callable[[], Rules] = Rules,
     ) -> None:
-        """`tokens`: word pieces of a text for the present model; `boost`: the factor of a record's tags.
-
-        `salience`: the salience of each record at a time in microseconds.
-        """
+        """`tokens`: word pieces of a text for the present model; `boost`: the factor of a record's tags; `signals`: the
+        live signal of each record by id."""
         self._cards, self._archive, self._tokens = cards, archive, tokens
-        self._boost, self._salience = boost, salience or fresh_first
+        self._boost, self._rules = boost, rules
+        self._signals = signals or stored_signals
         self._counted: dict[str, int] = {}
 
     def count(self, text: str) -> int:
@@ -226,7 +226,9 @@ class ProfileLines:
         self, pool: str, title: str, budget: int, principles: int, permits: Permits | None, chosen: list[ChosenLine]
     ) -> list[Section]:
         """Choose principles within their own budget (Q8), then L1 and L2, then identity and preferences."""
-        ranked = sorted(self._of(pool, "static", permits), key=lambda record: (-self._standing(record), record.id))
+        cards = self._of(pool, "static", permits)
+        signals = self._signals(cards)
+        ranked = sorted(cards, key=lambda record: (-self._standing(record, signals[record.id]), record.id))
         by_heading: dict[str, list[Record]] = {}
         spent = 0
         for record in ranked:
@@ -242,12 +244,13 @@ class ProfileLines:
         headings = sorted(by_heading, key=lambda name: order.index(name) if name in order else len(order))
         return [self._section(name, sorted(by_heading[name], key=_learned), line_of) for name in headings]
 
-    def _standing(self, record: Record) -> float:
-        """Weigh a static line by layer, then by salience without a clock, so that time alone moves no line (T2)."""
+    def _standing(self, record: Record, signal: Signal) -> float:
+        """Weigh a static line by layer, then by salience without a clock, so that time alone moves no line (T2); by use
+        where the user does not hold it (T3)."""
         layer = {"L1": 2.0, "L2": 1.0}.get(record.layer, 0.0) + 2.0 * (PRINCIPLE in record.tags)
         said_again = min(4, len(record.provenance.evidence)) * 0.05
         weight = record.signal.importance * record.confidence * self._boost(record) + said_again
-        return layer * 10 + round(weight, 2)
+        return layer * 10 + round(weight if record.held else weight * standing(signal), 2)
 
     @staticmethod
     def _heading(record: Record, title: str) -> str:
@@ -271,8 +274,14 @@ class ProfileLines:
         shown = [row for row in (*recent, *items) if row.type != "event" or row.provenance.trust == "user"]
         picked: dict[str, list[Record]] = {}
         spent = skipped = 0
-        salience = self._salience(shown, now)  # at the time of the newest statement: no clock reorders the profile
-        weight = {row.id: salience[row.id] * row.confidence * self._boost(row) for row in shown}
+        signals, rules = self._signals(shown), self._rules()
+
+        def weigh(record: Record) -> float:
+            signal = signals[record.id]
+            vain = 1.0 if signal.access_count else standing(signal)
+            return salience(record, signal, now, rules) * vain * record.confidence * self._boost(record)
+
+        weight = {row.id: weigh(row) for row in shown}  # at the newest statement's time: no clock reorders the profile
         for heading, record in _in_turns(shown, weight):
             cost = self.count(dated(record)) + (0 if heading in picked else self.count(f"## {_in(heading, title)}"))
             if spent + cost > budget:
@@ -324,9 +333,9 @@ def _is_found_out(record: Record) -> bool:
     return not is_own(record) and (record.type == "lesson" or is_commit)
 
 
-def fresh_first(records: Sequence[Record], now: int) -> Mapping[str, float]:
-    """Return the salience of unused records (T2)."""
-    return {record.id: salience(record, record.signal, now, Rules()) for record in records}
+def stored_signals(records: Sequence[Record]) -> dict[str, Signal]:
+    """Return the signal of each record as it was written."""
+    return {record.id: record.signal for record in records}
 
 
 def _learned(record: Record) -> tuple[int, int, str]:

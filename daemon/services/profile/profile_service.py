@@ -3,7 +3,7 @@ that agents received."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from ....protocol.profile import (
 )
 from ....protocol.record import Record
 from ...config import Config
-from ...projections.salience import salience
+from ...forgetting_rules import Rules
 from ..core import Core
 from ..pass_limits import limited
 from ..service import Caller, Handler, Handlers, Permits, Reader, Service, owner
@@ -67,11 +67,10 @@ class ProfileService(Service):
         self.injections = InjectionLog(state / "injected", world.now)
         self._echoes, self._listener = echoes, listener
 
-        def weights(records: Sequence[Record], now: int) -> Mapping[str, float]:
-            signals = stores.counters.signals(records)
-            return {record.id: salience(record, signals[record.id], now, config().forgetting) for record in records}
+        def rules() -> Rules:
+            return config().forgetting
 
-        lines = ProfileLines(stores.profile, stores.archive, pieces, self._boost, weights)
+        lines = ProfileLines(stores.profile, stores.archive, pieces, self._boost, stores.counters.signals, rules)
         self._cache = ProfileCache(stores.profile, lines, core.directory.title, permits)
         self._just_said = JustSaid(stores, lines.count)
         self._scheduler, self._is_prepared = core.scheduler, False
