@@ -237,11 +237,7 @@ def test_no_read_reaches_past_a_pass_its_pools_or_a_revoked_source_A1_A2_A3(
     package = ContextPackager(stores.records, stores.inbox.held, lines, lambda each: 1.0, real_world().now)
     chosen = package.package(GetContext(days=3650), reached, permits)
     assert {each.record.id for each in chosen.selected} == {
-        each.id
-        for each in records
-        if each.id in may_see
-        and not is_imposed(each)
-        and (each.layer != "L2" or each.pool != "personal" or len(reached) == 1)
+        each.id for each in records if each.id in may_see and not is_imposed(each)
     }
     sought = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters, stores.profile)
     warm = WarmRecall(
