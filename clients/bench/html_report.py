@@ -123,7 +123,7 @@ def _short(value: float) -> str:
 
 # --- accuracy, tokens and latency ------------------------------------------------------------------------------------
 PANEL, GAP, TALL, ROW = 380, 40, 330, 20
-COLUMNS = 3
+COLUMNS = 2
 """Pixels: the width of a panel, the space between two, their height, a row of the legend; and columns of that."""
 
 
@@ -132,7 +132,7 @@ def _trade_offs(content: Report) -> Iterator[str]:
     pictures: dict[str, list[TradeOff]] = {}
     for part in content.parts:
         for point in part.trade_offs:
-            if point.tokens > 0 and point.latency_ms > 0:
+            if point.tokens > 0:
                 pictures.setdefault(point.over, []).append(point)
     if pictures:
         yield '<h2>Accuracy, tokens and latency</h2><section><p class="dim">Dashed: the Pareto front, the ways than'
@@ -149,13 +149,16 @@ def trade_off_svg(over: str, points: Sequence[TradeOff]) -> str:
     height = bottom + HEIGHT_BELOW + math.ceil(len(series) / COLUMNS) * ROW
     drawn = [_text(LEFT, 18, over, "title")]
     for place, (label, cost) in enumerate(_COSTS):
+        priced = [point for point in points if cost(point) > 0]
+        if not priced:
+            continue
         left = LEFT + place * (PANEL + GAP)
-        across = Axis([cost(point) for point in points], left, left + PANEL, True)
+        across = Axis([cost(point) for point in priced], left, left + PANEL, True)
         drawn += _panel_frame(across, up, (left, bottom), label, is_first=place == 0)
-        front = pareto_front(points, cost)
+        front = pareto_front(priced, cost)
         drawn.append(_step_line([(across(cost(point)), up(point.accuracy)) for point in front]))
         for name, of_series in series.items():
-            line = [point for point in points if point.series == name]
+            line = [point for point in priced if point.series == name]
             colour = COLOURS[of_series % len(COLOURS)]
             path = " ".join(f"{across(cost(point))},{up(point.accuracy)}" for point in line)
             drawn.append(f'<polyline fill="none" stroke="{colour}" stroke-opacity=".45" points="{path}"/>')
@@ -222,10 +225,13 @@ def _front_labels(front: Sequence[tuple[float, float, TradeOff]], right: float) 
 
 
 def _described(point: TradeOff) -> str:
-    tokens, latency = number(point.tokens), number(point.latency_ms)
-    return f"{point.name}: accuracy {number(point.accuracy)}, {tokens} tokens, {latency} ms"
+    latency = f", {number(point.latency_ms)} ms" if point.latency_ms else ""
+    return f"{point.name}: accuracy {number(point.accuracy)}, {number(point.tokens)} tokens{latency}"
 
 
 def _legend(name: str, variants: Sequence[str]) -> str:
-    """A series, and its variants in their order with the words that they share once: `BM25, top 3, 5, 10`."""
-    return ", ".join([name, *variants[:1], *(variant.removeprefix("top ") for variant in variants[1:])])
+    """A series, and its variants in their order with the word that they share once: `BM25, top 3, 5, 10`."""
+    first, last = variants[:1], variants[-1:]
+    if all(variant.endswith(" tokens") for variant in variants):
+        return ", ".join([name, *(variant.removesuffix(" tokens") for variant in variants[:-1]), *last])
+    return ", ".join([name, *first, *(variant.removeprefix("top ") for variant in variants[1:])])

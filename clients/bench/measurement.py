@@ -155,7 +155,7 @@ class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 class TradeOff(msgspec.Struct, frozen=True, kw_only=True):
     """What one way to answer questions gets right, and what it costs: the mean tokens that it gives to an agent for a
-    question, and the median of the milliseconds until they are there.
+    question, and the median of the milliseconds until they are there, 0 where that says nothing.
 
     `right` of `total` pieces of evidence, or of questions, are in what it gives. Points with the same `over`, which
     names the `questions` questions, lie in one picture; points of one `series` differ by their `variant`, "" if there
@@ -180,12 +180,13 @@ class TradeOff(msgspec.Struct, frozen=True, kw_only=True):
         return self.right / self.total if self.total else 0.0
 
     @property
-    def figures(self) -> tuple[Figure, Figure, Figure]:
+    def figures(self) -> tuple[Figure, ...]:
         """The values of the point as rows of a report."""
+        latency = Figure("  latency, p50", self.latency_ms, "ms", samples=self.questions)
         return (
             share(f"right, {self.name}", self.right, self.total),
             Figure("  tokens for a question, mean", self.tokens, samples=self.questions),
-            Figure("  latency, p50", self.latency_ms, "ms", samples=self.questions),
+            *((latency,) if self.latency_ms else ()),
         )
 
 

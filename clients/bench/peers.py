@@ -401,14 +401,11 @@ def _plain_answers(search: PlainSearch, conversation: PeerConversation, limit: i
 
 
 def transcript(options: BenchOptions) -> PartResult:
-    """The whole transcript for each question: its tokens, and the time to read its file."""
+    """The whole transcript for each question: its tokens."""
     texts, answers = conversations(options), list[list[PeerAnswers]]()
-    with TemporaryDirectory(prefix="memd-bench-") as folder:
-        file = Path(folder) / "transcript"
-        for conversation in texts:
-            file.write_text("\n".join(conversation.texts), encoding="utf-8")
-            reads = [elapsed_ms(file.read_text, encoding="utf-8") for _ in conversation.questions]
-            answers.append([PeerAnswers(reads, [list(conversation.texts)] * len(reads))])
+    for conversation in texts:
+        none = [0.0] * len(conversation.questions)
+        answers.append([PeerAnswers(none, [list(conversation.texts)] * len(none))])
     points = _points("whole transcript", texts, answers)
     figures = tuple(figure for point in points for figure in point.figures)
     return PartResult(figures, trade_offs=points, shows_not="what an agent finds in it, and how long a model reads it")

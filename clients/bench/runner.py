@@ -25,6 +25,7 @@ from . import (
     report,
     soak,
     storage,
+    token_cost,
 )
 from .measurement import BenchOptions, DataMissing, Measure, PartResult
 from .read import beliefs, crossover, locomo_pipeline, ranking, recall_speed
@@ -84,6 +85,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
     "forget": {"hard": hard_forgetting.hard},
     "agents": {
         "hook": client_costs.hook,
+        "tokens": token_cost.tokens,
         "reading-on": client_costs.reading_on,
         "mcp": client_costs.server,
         "prompt": client_costs.prompt,
