@@ -65,7 +65,7 @@ def _fading_lines(listed: FadingList) -> Iterator[str]:
 
 @app.command()
 def sleep(pool: Pools = None, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
-    """Weaken unused records now and archive the weakest. memd does this at the end of every session.
+    """Weaken unused records now, merge duplicates, archive the weakest. memd does so at the end of each session.
 
     \b
     Examples:

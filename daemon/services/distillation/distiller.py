@@ -253,7 +253,7 @@ class DistillationLoop:
     def _distil(self, items: Sequence[Item], closing: Closing) -> None:
         documents = Counter(item.captured.document for item in items)
         for document, captures in documents.items():
-            self._tell("distilling", f"{document}: {captures} captures")
+            self._tell("distilling", f"{document}, captures: {captures}")
         self._worker.load(self._models.searching.folder)
         given = self._given(item.captured for item in items)
         task = DistilItems(items=tuple(items), given=given, agent=_agent_texts(self._stores.archive, items))
@@ -268,7 +268,7 @@ class DistillationLoop:
             self._tell("failed", f"{failure.document} {failure.turn}: {failure.stage}: {failure.error}")
         found = Counter(candidate.item.captured.document for candidate in distillate.batch.candidates)
         for document in documents:
-            self._tell("distilled", f"{document}: {found[document]} candidates")
+            self._tell("distilled", f"{document}, candidates: {found[document]}")
 
     def _find_conflicts(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Conflicts:
         """Return conflicts between pinned records and the sessions that end here."""
