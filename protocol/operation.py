@@ -87,12 +87,14 @@ class AliasAdded(Operation, tag="alias_added", frozen=True, kw_only=True):
 
 
 class SessionOpened(Operation, tag="session_opened", frozen=True, kw_only=True):
-    """memd saw a document for the first time; `project` is the pool that it feeds."""
+    """memd saw a document for the first time; `project` is the pool that it feeds. `family`: its session family,
+    set where its first turns are those of an earlier document, of which it is a copy or a continuation."""
 
     document: str
     origin: Origin
     project: str
     at: str
+    family: str = ""
 
 
 class SessionClosed(Operation, tag="session_ended", frozen=True, kw_only=True):

@@ -56,13 +56,15 @@ class SessionPage(msgspec.Struct, frozen=True, kw_only=True):
 
 class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `session`, with counts. `turns`: its events in the archive by kind; `troubles`: failed tool calls and
-    commands; `records`: records that rest on it by status; `failed`: captures that could not be distilled."""
+    commands; `records`: records that rest on it by status; `failed`: captures that could not be distilled; `family`:
+    the sessions of which it is a copy or a continuation, or which are such of it."""
 
     session: SessionState
     turns: dict[str, int]
     troubles: int
     records: dict[str, int]
     failed: int
+    family: tuple[str, ...] = ()
 
 
 class Citation(msgspec.Struct, frozen=True, kw_only=True):

@@ -122,6 +122,7 @@ def _outcome_lines(outcome: SessionOutcome) -> Iterator[str]:
         "updated": age(session.heard_at) if session.heard_at else "",
         "ended": ended if session.ended_at else _end(session),
         "turns": ", ".join(f"{number:,} {plain_name(name)}" for name, number in outcome.turns.items()) or "none stored",
+        "family": ", ".join(map(plain_name, outcome.family)),
         "outcome": _outcome(outcome),
     }
     yield from (f"{styled(f'{name:<8}', 'dim')} {value}" for name, value in rows.items() if value)

@@ -844,6 +844,7 @@ export interface SessionOpened {
   origin: Origin;
   project: string;
   at: string;
+  family?: string;
 }
 export interface SessionOutcome {
   session: SessionState;
@@ -851,6 +852,7 @@ export interface SessionOutcome {
   troubles: number;
   records: { [name: string]: number };
   failed: number;
+  family: string[];
 }
 export interface SessionPage {
   sessions: SessionState[];

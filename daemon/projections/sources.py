@@ -35,6 +35,11 @@ class SessionEntry(msgspec.Struct, frozen=True, kw_only=True):
     closed_at: str = ""
     reason: str = ""
 
+    @property
+    def family(self) -> str:
+        """The session family: forked and resumed files of one conversation share it."""
+        return self.opened.family or digest(self.opened.document).hex()
+
 
 class DistillProgress(msgspec.Struct, frozen=True, kw_only=True):
     """The distiller's cursor and totals; `last_at` in microseconds."""
@@ -170,6 +175,14 @@ class SourceTable(FoldTables):
     def session(self, document: str) -> SessionEntry | None:
         """Return the session of a document, or None."""
         return self.sessions_of([document]).get(document)
+
+    def relatives(self, document: str) -> list[str]:
+        """Return the other documents of a session's family, in no order."""
+        session = self.session(document)
+        if session is None:
+            return []
+        others = (other.opened.document for other in self.all_sessions() if other.family == session.family)
+        return [other for other in others if other != document]
 
     def sessions_of(self, documents: Iterable[str]) -> dict[str, SessionEntry]:
         """Return the known sessions of these documents, from one snapshot."""

@@ -165,6 +165,11 @@ class Archive:
         key = _turn_key(document, turn)
         return self._seqs_of([key]).get(key, 0)
 
+    def holders(self, documents: Sequence[str], turn: str) -> list[str]:
+        """Return those of these documents that have a turn of this name."""
+        keys = {_turn_key(document, turn): document for document in documents}
+        return [keys[key] for key in self._seqs_of(list(keys))]
+
     def turn(self, document: str, turn: str) -> Captured | None:
         """Return the newest capture of a turn, or None."""
         return self.find(document, turn)[1]

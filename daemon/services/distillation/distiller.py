@@ -29,6 +29,7 @@ from ...projections.stores import Stores
 from ...storage.archive import Archive
 from ..write_thread import Writer
 from . import pin_conflicts
+from .copied_turns import CopiedTurns
 from .proposals import operations_of, stale
 from .reembedding import EmbeddingModels
 from .worker_messages import Conflicts, DistilItems, Distillate, Embedded, EmbedTexts, JudgeCandidates, Judged
@@ -191,9 +192,10 @@ class DistillationLoop:
         cursor = self._stores.sources.progress().archive_seq
         most = 1 if self._alone else self._config().batch_captures
         items: list[Item] = []
+        copies = CopiedTurns(self._stores.sources, self._stores.archive)
         size, upto = 0, min(cursor + most, self._stores.archive.last)
         for seq, captured in self._stores.archive.after(cursor, most):
-            items.append(self._item(seq, captured))
+            items += [] if copies.has(seq, captured) else [self._item(seq, captured)]
             upto = seq
             size += len(getattr(captured.event, "text", ""))
             if size > BATCH_CHARACTERS:

@@ -79,21 +79,21 @@ class Probation:
         if session is None or document.partition(":")[0] in NO_SESSIONS or rules.is_off(record.pool):
             return False
         if session.opened.origin.live:
-            return rules.first_session and self._first_live(record.pool) == document
+            return rules.first_session and self._first_live(record.pool) == session.family
         age_days = (self._now() - micros(record.provenance.said_at)) / DAY
         return bool(rules.old_import_days) and age_days > rules.old_import_days
 
     def _first_live(self, pool: str) -> str:
-        """Return the document of a pool's first live session; all sessions belong to the user's own pool."""
+        """Return the family of a pool's first live session; all sessions belong to the user's own pool."""
         if pool not in self._first:
             sources = self._stores.sources
             documents = sources.sessions() if pool == PERSONAL else sources.documents([pool])
             live = [
-                (micros(session.opened.at), document)
+                (micros(session.opened.at), document, session.family)
                 for document, session in sources.sessions_of(documents).items()
                 if session.opened.origin.live and document.partition(":")[0] not in NO_SESSIONS
             ]
-            self._first[pool] = min(live)[1] if live else ""
+            self._first[pool] = min(live)[2] if live else ""
         return self._first[pool]
 
 

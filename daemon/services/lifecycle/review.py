@@ -53,12 +53,13 @@ class Condition(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """A record against a belief, with its time (microseconds) and place."""
+    """A record against a belief, with its time (microseconds), document, session family and project."""
 
     record: str
     at: int
     day: str
     document: str
+    family: str
     project: str
 
 
@@ -235,7 +236,8 @@ class ReviewJob:
         said = record.provenance
         session = self._stores.sources.session(said.source)
         project = session.opened.project if session else record.pool
-        return Instance(record.id, micros(said.said_at), said.said_at[:10], said.source, project)
+        family = session.family if session else said.source
+        return Instance(record.id, micros(said.said_at), said.said_at[:10], said.source, family, project)
 
 
 def _confirmed(belief: Record) -> int:
@@ -249,4 +251,4 @@ def _independent(said: Iterable[Instance], stated: Condition) -> int:
     told_by = list(said)
     if stated.projects:
         return len({instance.project for instance in told_by if instance.project})
-    return min(len({instance.document for instance in told_by}), len({instance.day for instance in told_by}))
+    return min(len({instance.family for instance in told_by}), len({instance.day for instance in told_by}))

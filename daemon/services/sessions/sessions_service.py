@@ -85,7 +85,12 @@ class SessionsService(Service):
             troubles += failed_call or (isinstance(event, Ran) and event.exit_status != 0)
         failed = sum(row.document == session.opened.document for row in self._stores.dead_letters.newest())
         return SessionOutcome(
-            session=self._state(session), turns=turns, troubles=troubles, records=self._records(session), failed=failed
+            session=self._state(session),
+            turns=turns,
+            troubles=troubles,
+            records=self._records(session),
+            failed=failed,
+            family=tuple(sorted(self._stores.sources.relatives(session.opened.document))),
         )
 
     def transcript(self, request: GetTranscript, caller: Caller) -> SessionTurns:
