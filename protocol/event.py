@@ -116,6 +116,24 @@ class Returned(Event, tag="returned", frozen=True, kw_only=True):
     text: str
 
 
+class Committed(Event, tag="committed", frozen=True, kw_only=True):
+    """The agent made a commit: its abbreviated id, its subject, and the number of its files, 0 if that is not known."""
+
+    id: str
+    subject: str
+    files: Annotated[int, msgspec.Meta(ge=0, le=10**6)] = 0
+
+
+class Checked(Event, tag="checked", frozen=True, kw_only=True):
+    """The agent ran a check, such as tests, a linter or a build: the numbers that it printed, and its outcome by its
+    own output, else by its exit status. `unclear`: neither tells."""
+
+    what: str
+    passed: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 0
+    failed: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 0
+    state: Literal["passed", "failed", "unclear"] = "unclear"
+
+
 class Ran(Event, tag="ran", frozen=True, kw_only=True):
     """A shell command ended."""
 
@@ -136,7 +154,9 @@ class SessionEnded(Event, tag="session_ended", frozen=True, kw_only=True):
     reason: str = ""
 
 
-AnyEvent = Said | Noted | Reworded | Wrote | ToolCalled | Returned | Ran | SessionStarted | SessionEnded
+AnyEvent = (
+    Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Ran | SessionStarted | SessionEnded
+)
 
 
 def trust(event: AnyEvent) -> Trust:
@@ -161,6 +181,8 @@ def text(event: AnyEvent) -> str:
             return re.sub(r"\s+", " ", f"{event.name} {event.arguments}").strip()
         case Ran():
             return event.command
+        case Committed():
+            return event.subject
         case _:
             return ""
 
@@ -172,6 +194,8 @@ def with_text(event: AnyEvent, words: str) -> AnyEvent:
             return msgspec.structs.replace(event, text=words)
         case Ran():
             return msgspec.structs.replace(event, command=words)
+        case Committed():
+            return msgspec.structs.replace(event, subject=words)
         case ToolCalled():
             name = " ".join(event.name.split())
             arguments = words.removeprefix(name).strip() if words.startswith(name) else words

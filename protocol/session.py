@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from .event import Checked, Committed
 from .record import Status
 from .request_fields import Many, Request
 
@@ -57,7 +58,8 @@ class SessionPage(msgspec.Struct, frozen=True, kw_only=True):
 class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `session`, with counts. `turns`: its events in the archive by kind; `troubles`: failed tool calls and
     commands; `records`: records that rest on it by status; `failed`: captures that could not be distilled; `family`:
-    the sessions of which it is a copy or a continuation, or which are such of it."""
+    the sessions of which it is a copy or a continuation, or which are such of it; `commits`: all that were made;
+    `checks`: the last run of each check."""
 
     session: SessionState
     turns: dict[str, int]
@@ -65,6 +67,8 @@ class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     records: dict[str, int]
     failed: int
     family: tuple[str, ...] = ()
+    commits: tuple[Committed, ...] = ()
+    checks: tuple[Checked, ...] = ()
 
 
 class Citation(msgspec.Struct, frozen=True, kw_only=True):

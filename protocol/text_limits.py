@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from .corrections import Correct
 from .errors import TooLarge
-from .event import Event, Noted, Ran, Returned, Reworded, Said, ToolCalled, Wrote
+from .event import Committed, Event, Noted, Ran, Returned, Reworded, Said, ToolCalled, Wrote
 from .message_texts import rewritten
 from .request import Capture, Edit, ImportRecords, Recall, Remember
 from .request_fields import Request
@@ -24,6 +24,7 @@ QUESTION_LIMIT = 4 * FIELD_LIMIT
 CONTENT: Mapping[type, frozenset[str]] = {
     Correct: frozenset({"text"}),
     Edit: frozenset({"text"}),
+    Committed: frozenset({"subject"}),
     Noted: frozenset({"text"}),
     PutSetting: frozenset({"value"}),
     Ran: frozenset({"command"}),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ...protocol.event import Checked
 from ...protocol.session import SessionOutcome, SessionPage, SessionState, SessionTurns
 from .connection import reach
 from .output import CommandAnswer, JsonFlag, plain, plain_name, shortened, styled, width
@@ -123,9 +124,18 @@ def _outcome_lines(outcome: SessionOutcome) -> Iterator[str]:
         "ended": ended if session.ended_at else _end(session),
         "turns": ", ".join(f"{number:,} {plain_name(name)}" for name, number in outcome.turns.items()) or "none stored",
         "family": ", ".join(map(plain_name, outcome.family)),
+        "commits": "; ".join(f"{plain(commit.id)} {plain_name(commit.subject)}" for commit in outcome.commits[-4:]),
+        "checks": ", ".join(f"{plain_name(check.what)} {_state(check)}" for check in outcome.checks),
         "outcome": _outcome(outcome),
     }
     yield from (f"{styled(f'{name:<8}', 'dim')} {value}" for name, value in rows.items() if value)
+
+
+def _state(check: Checked) -> str:
+    """The outcome of a check, with the numbers that it printed."""
+    if check.state == "failed":
+        return styled(f"failed ({check.failed:,})" if check.failed else "failed", "red")
+    return f"passed ({check.passed:,})" if check.passed else check.state
 
 
 def _outcome(outcome: SessionOutcome) -> str:

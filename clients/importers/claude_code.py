@@ -302,7 +302,7 @@ class ClaudeReader(SessionReader):
             if tool == "AskUserQuestion":
                 return document.say_answers(call, self.time, result.answers.items())
             self._list(result, document)
-        return self.keep_output(call, block.content)
+        return self.take_output(call, block.content)
 
     def _list(self, result: ClaudeToolResult, document: Document) -> None:
         """Take a change of the agent's todo list."""

@@ -218,7 +218,7 @@ class CodexReader(SingleReader):
         answered = _json_in(_Answers, output) if asked and not self.is_agent else None
         self.document.settle(call, "ok" if answered else _outcome(output))
         if asked is None or answered is None:
-            return self.keep_output(call, output)
+            return self.take_output(call, output)
         pairs = ((question.question, answered.words(question.id)) for question in asked.questions)
         return self.document.say_answers(call, self.time, pairs)
 

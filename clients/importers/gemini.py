@@ -159,7 +159,7 @@ class GeminiReader(SingleReader):
             ToolCalled(turn=turn, at=self.time, name=call.name or "tool", arguments=arguments(call.args))
         )
         self.document.settle(turn, outcome)
-        self.keep_output(turn, call.result)
+        self.take_output(turn, call.result)
         if call.name == PLANNING and outcome == "ok" and not self.is_agent:
             with suppress(BadLine):
                 todos = decode(_todos, bytes(call.args)).todos

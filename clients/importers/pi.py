@@ -156,7 +156,7 @@ class PiReader(SessionReader):
                     opened.settle(message.tool_call_id or "", "error" if message.is_error else "ok")
                 content = message.content
                 texts = content if isinstance(content, str) else [block.text for block in content or ()]
-                return self.keep_output(message.tool_call_id or "", texts)
+                return self.take_output(message.tool_call_id or "", texts)
             case "bashExecution" if message.command and message.command.strip():
                 status = message.exit_code or 0
                 return document.add(Ran(turn=turn, at=at, command=message.command, exit_status=status))

@@ -18,6 +18,7 @@ from ...protocol.errors import StoreError
 from ...protocol.event import AnyEvent, Origin, Returned, Said, SessionEnded, SessionStarted, ToolCalled
 from ...protocol.text_limits import TEXT_LIMIT
 from . import json_line, summary
+from .facts import command_of, facts
 from .json_line import TAKEN, BadLine, ContentBlock, checked_time
 from .todo_list import TodoList
 from .transcript import AccountBuilder, CapturedSession, Mark, Transcript
@@ -126,22 +127,32 @@ class Document:
     def settle(self, call: str, outcome: Outcome) -> str:
         """Set the outcome of a tool call; return the tool's name, "" for an unknown call."""
         self._open.discard(call)
-        place = self._turns.get(call)
-        event = self.events[place] if place is not None else None
-        if place is None or not isinstance(event, ToolCalled):
+        event = self.call(call)
+        if event is None:
             return ""
-        self.events[place] = msgspec.structs.replace(event, outcome=outcome)
+        self.events[self._turns[call]] = msgspec.structs.replace(event, outcome=outcome)
         return event.name
 
-    def keep_output(self, call: str, at: str, output: str, limit: int) -> str:
-        """Append the output of a tool call, its begin and its end up to the limit; return the line's kind."""
-        if not output.strip() or call not in self._turns:
+    def call(self, name: str) -> ToolCalled | None:
+        """Return a tool call of this document by its turn."""
+        place = self._turns.get(name)
+        event = self.events[place] if place is not None else None
+        return event if isinstance(event, ToolCalled) else None
+
+    def take_output(self, call: str, at: str, output: str, limit: int) -> str:
+        """Append what the output of a tool call tells (C2), and the output itself, its begin and its end up to the
+        limit (C4); return the line's kind."""
+        event = self.call(call)
+        if event is None:
             return "tool result"
-        left_out = len(output) - limit
-        if left_out > 0:
-            head, tail = output[: limit - limit // 3], output[len(output) - limit // 3 :]
-            output = f"{head}\n[{left_out:,} characters left out]\n{tail}"
-        return self.add(Returned(turn=f"{call}#output", at=at, call=call, text=output))
+        kinds = [self.add(fact) for fact in facts(event, at, output)]
+        if limit and output.strip():
+            left_out = len(output) - limit
+            if left_out > 0:
+                head, tail = output[: limit - limit // 3], output[len(output) - limit // 3 :]
+                output = f"{head}\n[{left_out:,} characters left out]\n{tail}"
+            kinds.append(self.add(Returned(turn=f"{call}#output", at=at, call=call, text=output)))
+        return combined([*kinds, "tool result"])
 
     def close(self, host: str, is_main: bool, cwd: str = "") -> CapturedSession:
         """Return the session. Start and end come from the session's own file, not from copies of some lines."""
@@ -191,17 +202,15 @@ class SessionReader(ABC):
         """Return the document of a session, a new one if need be."""
         return self.documents.setdefault((session, agent), Document(session, agent))
 
-    def keep_output(self, call: str, output: object) -> str:
-        """Keep the output of a tool call, decoded or as JSON, where that is wanted; return the line's kind."""
-        if not self.output_limit:
+    def take_output(self, call: str, output: object) -> str:
+        """Take the output of a tool call, decoded or as JSON; return the line's kind."""
+        calls = filter(None, (document.call(call) for document in self.documents.values()))
+        if not self.output_limit and not any(command_of(event.arguments) for event in calls):
             return "tool result"
         if isinstance(output, msgspec.Raw):
             output = json_line.decode(_anything, bytes(output), "output") if bytes(output) else ""
-        words = json_line.words_of(output)
-        kinds = [
-            document.keep_output(call, self.time, words, self.output_limit) for document in self.documents.values()
-        ]
-        return combined(kinds)
+        words, limit = json_line.words_of(output), self.output_limit
+        return combined([each.take_output(call, self.time, words, limit) for each in self.documents.values()])
 
     def note_time(self, text: str | None) -> None:
         """Set the time to that of a line; a line without one has that of the line before. Raises BadLine."""

@@ -106,6 +106,15 @@ export interface ChangeProposed {
   label?: string;
   reason?: string;
 }
+export interface Checked {
+  event: "checked";
+  turn: string;
+  at: string;
+  what: string;
+  passed?: number;
+  failed?: number;
+  state?: "failed" | "passed" | "unclear";
+}
 export interface Checkpoint {
   kind: "checkpoint";
   journal_seq?: number;
@@ -118,6 +127,14 @@ export interface Citation {
   status: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
   start: number;
   end: number;
+}
+export interface Committed {
+  event: "committed";
+  turn: string;
+  at: string;
+  id: string;
+  subject: string;
+  files?: number;
 }
 export interface ContextPackage {
   context: string;
@@ -853,6 +870,8 @@ export interface SessionOutcome {
   records: { [name: string]: number };
   failed: number;
   family: string[];
+  commits: Committed[];
+  checks: Checked[];
 }
 export interface SessionPage {
   sessions: SessionState[];
@@ -1070,7 +1089,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */

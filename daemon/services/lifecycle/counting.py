@@ -48,9 +48,17 @@ class UseCounter:
 
     def commit_use(self, ids: Iterable[str], perspective: str, outcome: UseOutcome) -> int:
         """Count a use as `used` does, durably when this returns. On the write thread."""
+        return self._commit(dict.fromkeys(ids, Count(uses=1, impact=self._impact(outcome))), perspective)
+
+    def credit(self, ids: Iterable[str], outcome: UseOutcome) -> Future[int]:
+        """Add the impact of a task's outcome to records whose use was counted before (T4)."""
+        impact = self._impact(outcome)
+        counts = dict.fromkeys(ids, Count(impact=impact))
+        return self._writer.run(lambda: self._commit(counts, ""))
+
+    def _impact(self, outcome: UseOutcome) -> float:
         rules = self._rules()
-        impacts = {"": 0.0, "helpful": rules.helpful, "success": rules.success, "prevented": rules.prevented}
-        return self._commit(dict.fromkeys(ids, Count(uses=1, impact=impacts[outcome])), perspective)
+        return {"": 0.0, "helpful": rules.helpful, "success": rules.success, "prevented": rules.prevented}[outcome]
 
     def flush(self) -> Future[int]:
         """Commit the waiting counts; the result is the number of records."""

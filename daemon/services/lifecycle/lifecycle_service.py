@@ -22,7 +22,7 @@ from ....protocol.instant import micros
 from ....protocol.record import Record
 from ....stages.batch import PERSONAL
 from ....stages.lead_ins import is_asked_for
-from ...forgetting_rules import Rules
+from ...forgetting_rules import Rules, UseOutcome
 from ...projections.counters import KINDS, Weak
 from ...projections.placement import agent_pool
 from ...projections.stores import Stores
@@ -39,6 +39,7 @@ from .counting import FLUSH_S, UseCounter
 from .duplicates import Duplicates
 from .review import ReviewJob, condition, is_quiet
 from .sleep import Sleep, SleepEffect
+from .task_outcome import task_outcome
 from .usage import UseDetector
 
 DAY_S = 86_400.0
@@ -237,7 +238,9 @@ class LifecycleService(Service):
 
     # --- tasks (T6) ----------------------------------------------------------------------------------------------
     def ended(self, documents: Iterable[str]) -> None:
-        """Let pools of ended sessions sleep, after the current group. On the write thread."""
+        """Let pools of ended sessions sleep, after the current group; credit what these used. On the write thread."""
+        documents = tuple(documents)
+        self._scheduler.soon(lambda: self._credit(documents), f"credit {documents}")
         sessions = self._stores.sources.sessions_of(documents)
         pools: dict[str, None] = {}
         for document, session in sessions.items():
@@ -247,6 +250,19 @@ class LifecycleService(Service):
             self.counter.flush()
             due = [pool for pool in pools if not self._is_busy(pool)]
             self._writer.run(lambda: self._fall_asleep(due))
+
+    def _credit(self, documents: Iterable[str]) -> None:
+        """Add the outcome of the tasks of ended sessions to the records that they used (T3, T4)."""
+        self._look()
+        for document in documents:
+            if uses := self._detector.take_uses(document):
+                captures = self._stores.archive.turns(document)
+                by_outcome: dict[UseOutcome, list[str]] = {}
+                for id, at in uses.items():
+                    by_outcome.setdefault(task_outcome(captures, at), []).append(id)
+                for outcome, ids in by_outcome.items():
+                    if outcome:
+                        self.counter.credit(ids, outcome)
 
     def _fed_by(self, document: str) -> tuple[str, ...]:
         """Return the pools of a session: the user's own, its project's, its agent's."""

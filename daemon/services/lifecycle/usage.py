@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.event import Said
+from ....protocol.instant import micros
 from ....protocol.record import LIVE, Record
 from ...forgetting_rules import Rules
 from ...projections.records import digest
@@ -83,7 +84,9 @@ class UseDetector:
         self._used = used
         self._waiting: list[PendingRecall] = []
         self._sessions: dict[str, PendingRecall] = {}
-        self._lock = threading.Lock()
+        self._uses: dict[str, dict[str, int]] = {}
+        """By session the records that its answers used, with the time of the first use in microseconds."""
+        self._lock, self._reading = threading.Lock(), threading.Lock()
 
     def recalled(
         self, query: str, pools: Sequence[str], ids: Sequence[str], answer: str = "", perspective: str = ""
@@ -116,6 +119,10 @@ class UseDetector:
     def heard(self) -> int:
         """Read new answers of assistants; return how many records they used. Not on the write thread. Raises
         StorageFull, Stopping."""
+        with self._reading:
+            return self._heard()
+
+    def _heard(self) -> int:
         now = self._monotonic()
         with self._lock:
             self._waiting = [recall for recall in self._waiting if recall.until > now and recall.ids]
@@ -133,7 +140,9 @@ class UseDetector:
                 for number, recall in enumerate(waiting):
                     if seq > recall.archive_seq and recall.may_be_answered(captured.document, pools):
                         left = recall.ids - used.get(number, set())
-                        used.setdefault(number, set()).update(self.used_in(event.text, recall.query, left))
+                        fresh = self.used_in(event.text, recall.query, left)
+                        used.setdefault(number, set()).update(fresh)
+                        self._note(captured.document, fresh, micros(event.at))
         ids = self._counted(waiting, used)
         with self._lock:
             for number, recall in enumerate(waiting):
@@ -141,6 +150,20 @@ class UseDetector:
                 recall.used |= used.get(number, set())
                 recall.ids -= recall.used
         return ids
+
+    def _note(self, document: str, ids: Iterable[str], at: int) -> None:
+        """Note that a session used these records, for the outcome of its task."""
+        with self._lock:
+            uses = self._uses.setdefault(document, {})
+            for id in ids:
+                uses.setdefault(id, at)
+            while len(self._uses) > KEPT:
+                del self._uses[next(iter(self._uses))]
+
+    def take_uses(self, document: str) -> dict[str, int]:
+        """Return the records that a session's answers used, with the time of the first use in microseconds, once."""
+        with self._lock:
+            return self._uses.pop(document, {})
 
     def _counted(self, waiting: Sequence[PendingRecall], used: Mapping[int, set[str]]) -> int:
         """Count each used record once, under the perspective of its recall; return how many there are. Raises what a

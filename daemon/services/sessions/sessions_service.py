@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ....protocol.errors import MemdError, NotFound
-from ....protocol.event import Ran, ToolCalled
+from ....protocol.event import Checked, Committed, Ran, ToolCalled
 from ....protocol.instant import from_micros, micros
 from ....protocol.session import (
     GetSession,
@@ -78,9 +78,14 @@ class SessionsService(Service):
         """Return one session with its outcome. Raises NotFound."""
         session = self._find(request.id.strip())
         turns, troubles = Counter[str](), 0
+        commits, checks = list[Committed](), dict[str, Checked]()
         for captured in self._stores.archive.turns(session.opened.document):
             event = captured.event
             turns[str(event.__struct_config__.tag)] += 1
+            if isinstance(event, Committed):
+                commits.append(event)
+            elif isinstance(event, Checked):
+                checks[event.what] = event
             failed_call = isinstance(event, ToolCalled) and event.outcome == "error"
             troubles += failed_call or (isinstance(event, Ran) and event.exit_status != 0)
         failed = sum(row.document == session.opened.document for row in self._stores.dead_letters.newest())
@@ -91,6 +96,8 @@ class SessionsService(Service):
             records=self._records(session),
             failed=failed,
             family=tuple(sorted(self._stores.sources.relatives(session.opened.document))),
+            commits=tuple(commits),
+            checks=tuple(checks.values()),
         )
 
     def transcript(self, request: GetTranscript, caller: Caller) -> SessionTurns:
