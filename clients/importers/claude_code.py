@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -21,6 +23,8 @@ from .summary import KIND as SUMMARY
 from .transcript import CapturedSession, Mark, Transcript
 
 HOST = "claude-code"
+TITLES = 1000
+"""Most lines at the head of a file that are read for titles of other sessions."""
 
 
 class ClaudeMessage(msgspec.Struct, frozen=True):
@@ -174,8 +178,11 @@ class ClaudeReader(SessionReader):
         return msgspec.json.encode(ClaudeState(time=self.time, is_agent=self._is_agent, main=main, begun=begun))
 
     def sessions(self, cwd: str) -> tuple[CapturedSession, ...]:
-        """Return the sessions with events, the file's own first, with their titles."""
-        for leaf, title in self._titles.items():
+        """Return the sessions with events, the file's own first, with their titles; the host writes that of a session
+        into files of later ones."""
+        is_untitled = self.main is not None and not self._titles.keys() & self._uuids.keys()
+        beside = titles_in(self._path.parent) if is_untitled and not self._is_agent else {}
+        for leaf, title in {**beside, **self._titles}.items():
             if document := self._uuids.get(leaf):
                 document.title = document.title or title
         return super().sessions(cwd)
@@ -331,6 +338,21 @@ class ClaudeReader(SessionReader):
                 return "repeated"
             self._waiting.clear()  # the queue is in order: the prompts before this one do not come any more
         return document.say(turn, self.time, role, text)
+
+
+@lru_cache(maxsize=4)
+def titles_in(folder: Path) -> dict[str, str]:
+    """Return the titles at the heads of a folder's session files, each by the last line of its session."""
+    titles: dict[str, str] = {}
+    for path in folder.glob("*.jsonl"):
+        with suppress(OSError, BadLine), path.open("rb") as file:
+            for content in islice(file, TITLES):
+                if b'"summary"' not in content[:40]:
+                    break
+                line = decode(_lines, content)
+                if line.type == "summary" and line.summary and line.leaf_uuid:
+                    titles[line.leaf_uuid] = line.summary
+    return titles
 
 
 def _noise_of(line: ClaudeLine, is_agent: bool) -> str:

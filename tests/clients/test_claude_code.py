@@ -487,6 +487,17 @@ def test_a_title_is_that_of_this_session(tmp_path: Path) -> None:
     assert transcript.sessions[0].origin.title == "This one"
 
 
+def test_a_title_may_stand_in_the_file_of_a_later_session_C2(tmp_path: Path) -> None:
+    titles = [{"type": "summary", "summary": name, "leafUuid": leaf} for name, leaf in (("Old", "u9"), ("Pears", "u2"))]
+    later = tmp_path / "later.jsonl"
+    later.write_text("".join(json.dumps(title) + "\n" for title in [*titles, {"type": "user", "summary": "no"}]))
+    (tmp_path / "torn.jsonl").write_text('{"type":"summary","summary":"x","leafUu')
+    lines = line("user", "a", uuid="u1"), line("assistant", [{"type": "text", "text": "b"}], uuid="u2")
+    assert read(tmp_path, *lines).sessions[0].origin.title == "Pears"
+    own = {"type": "summary", "summary": "Its own", "leafUuid": "u2"}
+    assert read(tmp_path, *lines, own).sessions[0].origin.title == "Its own"
+
+
 def test_folders_are_searched_and_missing_paths_are_told(tmp_path: Path) -> None:
     (tmp_path / "s1" / "subagents").mkdir(parents=True)
     paths = [tmp_path / "s1.jsonl", tmp_path / "s1" / "subagents" / "agent-1.jsonl"]
