@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from .event import Checked, Committed
@@ -29,6 +31,12 @@ class GetTranscript(Request, tag="transcript", frozen=True, kw_only=True):
     id: str
     around: str = ""
     limit: Many = 20
+
+
+class GetSummary(Request, tag="summary", frozen=True, kw_only=True):
+    """Return the summary of a session (C2). `id` as in `session`."""
+
+    id: str
 
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +77,28 @@ class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     family: tuple[str, ...] = ()
     commits: tuple[Committed, ...] = ()
     checks: tuple[Checked, ...] = ()
+
+
+class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a summary, and the turn that says it, "" for one that counts."""
+
+    section: Literal["asked", "done", "learnt", "ended", "open"]
+    text: str
+    turn: str = ""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `summary`: a session with fewer than two requests and no edit has no lines. `edits` in `files`;
+    `last_at`: the time of its last event."""
+
+    session: SessionState
+    title: str
+    last_at: str
+    requests: int
+    edits: int
+    files: int
+    commits: int
+    lines: tuple[SummaryLine, ...]
 
 
 class Citation(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from ...protocol.event import Checked
-from ...protocol.session import SessionOutcome, SessionPage, SessionState, SessionTurns
+from ...protocol.session import SessionOutcome, SessionPage, SessionState, SessionTurns, Summary
 from .connection import reach
-from .output import CommandAnswer, JsonFlag, plain, plain_name, shortened, styled, width
+from .output import CommandAnswer, JsonFlag, plain, plain_name, shortened, styled, width, wrapped
 from .wording import age, count, status_counts
 
 app = typer.Typer(
@@ -74,6 +74,42 @@ def show(
     with CommandAnswer("session show", as_json) as answer, reach() as client:
         outcome = client.session(id)
         answer.give(outcome, _outcome_lines(outcome))
+
+
+@app.command()
+def summary(
+    id: Annotated[str, typer.Argument(help="A session as `memd session list` names it, or a unique prefix.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what a session asked, did and left open, in its own words.
+
+    \b
+    Example:
+      memd session summary claude-code:0b5c7b3e
+    """
+    with CommandAnswer("session summary", as_json) as answer, reach() as client:
+        told = client.summary(id)
+        answer.give(told, _summary_lines(told))
+
+
+def _summary_lines(told: Summary) -> Iterator[str]:
+    session = told.session
+    yield styled(plain_name(told.title) or plain_name(session.document), "bold")
+    began, last = session.began_at[:16].replace("T", " "), told.last_at[:16].replace("T", " ")
+    span = f"{began}–{last[11:] if last[:10] == began[:10] else last}" if last else began
+    parts = [span, count(told.requests, "request")]
+    if told.edits:
+        parts.append(f"{count(told.edits, 'edit')} in {count(told.files, 'file')}")
+    if told.commits:
+        parts.append(count(told.commits, "commit"))
+    yield styled(" · ".join(parts), "dim")
+    before = ""
+    for line in told.lines:
+        head = "" if line.section == before else line.section.capitalize()
+        before = line.section
+        yield from wrapped(plain(line.text), " " * 9, f"{head:<9}")
+    if not told.lines:
+        yield "too short for a summary: fewer than two requests, no edit and no commit"
 
 
 @app.command()

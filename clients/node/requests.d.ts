@@ -987,6 +987,21 @@ export interface Step {
   stage: string;
   what: string;
 }
+export interface Summary {
+  session: SessionState;
+  title: string;
+  last_at: string;
+  requests: number;
+  edits: number;
+  files: number;
+  commits: number;
+  lines: SummaryLine[];
+}
+export interface SummaryLine {
+  section: "asked" | "done" | "ended" | "learnt" | "open";
+  text: string;
+  turn: string;
+}
 export interface Taken {
   accepted: number;
   duplicate: number;
@@ -1186,6 +1201,8 @@ export interface RequestMethods {
   sessions(options?: { host?: string; is_open?: boolean; limit?: number }): Promise<SessionPage>;
   /** Return a session's contents and the records it produced. Raises NotFound. */
   session(id: string): Promise<SessionOutcome>;
+  /** Return what a session asked, did, taught and left open, in its own words (C2). Raises NotFound. */
+  summary(id: string): Promise<Summary>;
   /** Return turns of a session in order, around one or from the first, with the records that cite them. Raises NotFound. */
   transcript(id: string, options?: { around?: string; limit?: number }): Promise<SessionTurns>;
   /** List every setting with its value and its source (U6). */

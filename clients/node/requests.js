@@ -51,6 +51,7 @@ export const METHODS = {
   grants: ["grants", []],
   sessions: ["sessions", []],
   session: ["session", ["id"]],
+  summary: ["summary", ["id"]],
   transcript: ["transcript", ["id"]],
   settings: ["settings", []],
   putSetting: ["put_setting", ["name"]],

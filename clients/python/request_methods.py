@@ -479,6 +479,10 @@ class RequestMethods:
     def session(self, id: str) -> None:
         """Return a session's contents and the records it produced. Raises NotFound."""
 
+    @sends(request.GetSummary, reply.Summary)
+    def summary(self, id: str) -> None:
+        """Return what a session asked, did, taught and left open, in its own words (C2). Raises NotFound."""
+
     @sends(request.GetTranscript, reply.SessionTurns)
     def transcript(self, id: str, *, around: str = "", limit: int = 20) -> None:
         """Return turns of a session in order, around one or from the first, with the records that cite them. Raises

@@ -4,24 +4,29 @@ turns. Nothing is written."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from ....protocol.errors import MemdError, NotFound
 from ....protocol.event import Checked, Committed, Ran, ToolCalled
 from ....protocol.instant import from_micros, micros
+from ....protocol.record import Record
 from ....protocol.session import (
     GetSession,
+    GetSummary,
     GetTranscript,
     ListSessions,
     SessionOutcome,
     SessionPage,
     SessionState,
     SessionTurns,
+    Summary,
 )
 from ....stages.batch import PERSONAL
 from ...projections.placement import documents_of
 from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
 from ..service import Caller, Handler, Handlers, Service, owner
+from .summary import SessionSummary
 from .transcript import transcript
 
 SLICE = 500
@@ -43,6 +48,7 @@ class SessionsService(Service):
             ListSessions: owner("slow", self.list),
             GetSession: owner("slow", self.show),
             GetTranscript: Handler("slow", self.transcript),
+            GetSummary: owner("slow", self.summary),
         }
 
     def _all(self) -> list[SessionEntry]:
@@ -100,6 +106,22 @@ class SessionsService(Service):
             checks=tuple(checks.values()),
         )
 
+    def summary(self, request: GetSummary) -> Summary:
+        """Return the summary of a session. Raises NotFound."""
+        session = self._find(request.id.strip())
+        summary = SessionSummary(self._stores.archive.turns(session.opened.document), self._stores.records)
+        requests, edits, files, commits = summary.counts
+        return Summary(
+            session=self._state(session),
+            title=summary.title(session.opened.origin.title),
+            last_at=summary.last_at,
+            requests=requests,
+            edits=edits,
+            files=files,
+            commits=commits,
+            lines=summary.lines(self._resting_on(session)) if summary.is_worth_telling else (),
+        )
+
     def transcript(self, request: GetTranscript, caller: Caller) -> SessionTurns:
         """Return turns of a session, unless its source was revoked. Raises NotFound."""
         document = self._find(request.id.strip()).opened.document
@@ -119,16 +141,18 @@ class SessionsService(Service):
         raise NotFound(problem, hint="give more of the id" if matches else "`memd session list` shows them")
 
     def _records(self, session: SessionEntry) -> dict[str, int]:
-        """Count the records from a session by status; they are in its pool or in the personal one."""
-        counts = Counter[str]()
+        """Count the records from a session by status."""
+        return dict(Counter(record.status for record in self._resting_on(session)))
+
+    def _resting_on(self, session: SessionEntry) -> Iterator[Record]:
+        """Yield the records from a session that are not hidden; they are in its pool or in the personal one."""
         for pool in dict.fromkeys((session.opened.project or PERSONAL, PERSONAL)):
             before: tuple[int, str] | None = None
             while group := self._stores.records.recent(pool, before, SLICE):
                 for record in group:
                     before = (record.learned_at, record.id)
                     if session.opened.document in documents_of(record) and record.status != "hidden":
-                        counts[record.status] += 1
-        return dict(counts)
+                        yield record
 
 
 def _began(session: SessionEntry) -> int:

@@ -27,6 +27,11 @@ def transcript(request: GetTranscript, document: str, captures: Sequence[Capture
     return SessionTurns(document=document, turns=turns, before=first, after=len(spoken) - first - len(shown))
 
 
+def shown_words(captured: Captured, records: Records) -> str:
+    """Return the text of a turn, without words that the user hid."""
+    return _turn(captured, records).text
+
+
 def _turn(captured: Captured, records: Records) -> TranscriptTurn:
     event, words, cited = captured.event, text(captured.event), list[Citation]()
     for record, spans in stated_spans(records, captured.document, event.turn):

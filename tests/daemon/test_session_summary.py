@@ -1,0 +1,102 @@
+"""The summary of a session: in its own words, with every check as it ended, and nothing that the user hid (C2)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from memd.protocol.event import AnyEvent, Checked, Committed, Origin, Said, SessionEnded, ToolCalled, Wrote
+from memd.protocol.session import Summary
+
+
+def at(minute: int) -> str:
+    return f"2026-11-02T09:{minute:02}:00Z"
+
+
+def user(minute: int, text: str) -> Said:
+    return Said(turn=f"u{minute}", at=at(minute), role="user", text=text)
+
+
+def agent(minute: int, text: str) -> Said:
+    return Said(turn=f"a{minute}", at=at(minute), role="assistant", text=text)
+
+
+def edit(minute: int, path: str) -> ToolCalled:
+    return ToolCalled(
+        turn=f"e{minute}", at=at(minute), name="Edit", arguments=f'{{"file_path":"{path}"}}', outcome="ok"
+    )
+
+
+EVENTS: list[AnyEvent] = [
+    user(1, "Please look at the pear table, it is slow since yesterday:\nthe query takes nine seconds."),
+    edit(2, "/home/ada/orchard/src/pears.py"),
+    edit(3, "/home/ada/orchard/src/pears.py"),
+    Checked(turn="c4", at=at(4), what="pytest", failed=2, state="failed"),
+    user(5, "yes"),
+    edit(6, "/home/ada/orchard/tests/test_pears.py"),
+    Checked(turn="c7", at=at(7), what="pytest", passed=12, state="passed"),
+    Checked(turn="c8", at=at(8), what="npm run build", state="failed"),
+    Committed(turn="g9", at=at(9), id="0a1b2c3", subject="pears: an index for the query", files=2),
+    Committed(turn="g10", at=at(10), id="1b2c3d4", subject="pears: an index for the query", files=3),
+    agent(11, "All tests pass.\n```json\n{}\n```\nThe build still fails, because the lock file is old. Let me look."),
+    Wrote(turn="todo", at=at(12), text="- update the lock file", form="open"),
+    agent(13, "API Error: 529 overloaded"),
+    user(14, "Then leave the build for the next session, please, and tell Sten."),
+]
+
+
+def told(daemon: Any, events: Sequence[AnyEvent], title: str = "", session: str = "one") -> Summary:
+    origin = Origin(host="claude-code", session=session, cwd="/", title=title)
+    with daemon.client() as client:
+        client.capture(origin, events)
+        daemon.settle()
+        return client.summary(f"claude-code:{session}")
+
+
+def test_a_summary_tells_what_was_asked_done_and_left_open_C2(daemon: Any) -> None:
+    summary = told(daemon, EVENTS)
+    by_section: dict[str, list[str]] = {}
+    for line in summary.lines:
+        by_section.setdefault(line.section, []).append(line.text)
+    assert summary.title == "pears: an index for the query"
+    assert (summary.requests, summary.edits, summary.files, summary.commits) == (3, 3, 2, 1), "one commit was amended"
+    assert (
+        by_section["asked"][0].startswith("Please look at the pear table") and "nine seconds" in by_section["asked"][0]
+    )
+    assert by_section["done"] == [
+        "edited src/pears.py ×2, tests/test_pears.py",
+        "1b2c3d4 pears: an index for the query",
+        "3 checks, the last failed: npm run build",
+    ]
+    assert by_section["ended"] == ["All tests pass. The build still fails, because the lock file is old."]
+    assert by_section["open"] == [
+        "update the lock file",
+        "npm run build failed",
+        "unanswered: Then leave the build for the next session, please, and tell Sten.",
+    ]
+    assert summary.last_at == at(14)
+
+
+def test_every_line_with_a_turn_quotes_it_and_lines_are_few_C2(daemon: Any) -> None:
+    many = [user(n, f"Request number {n} asks for the pears of tree {n}, which are many.") for n in range(40)]
+    summary = told(daemon, [*many, *(edit(n, f"/x/{n}.py") for n in range(40, 58))], "Pears")
+    assert summary.title == "Pears" and len(summary.lines) <= 25
+    assert any(line.text == "and 34 smaller" for line in summary.lines)
+    said = {event.turn: event.text for event in many}
+    assert all(line.text in said[line.turn] for line in summary.lines if line.section == "asked" and line.turn)
+
+
+def test_a_short_session_has_no_summary_and_an_unknown_one_is_told_C2(daemon: Any, capsys: Any) -> None:
+    assert told(daemon, [user(1, "What time is it in Leuven now?"), agent(2, "Nine.")]).lines == ()
+    assert told(daemon, [SessionEnded(turn="end", at=at(1))], session="empty").title == ""
+
+
+def test_what_the_user_hid_stands_in_no_summary_C2(daemon: Any) -> None:
+    events = [
+        user(1, "I prefer the codename Zanzibar for our project in all texts."),
+        user(2, "Please go on with it now."),
+    ]
+    assert "Zanzibar" in repr(told(daemon, events))
+    with daemon.client() as client:
+        job = client.undo(["claude-code:one"])
+        while job.state == "running":
+            job = client.job(job.id)
+        assert "Zanzibar" not in repr(client.summary("claude-code:one"))
