@@ -28,6 +28,11 @@ from .projection import FoldTables, OperationBatch
 from .records import digest
 
 
+def own_family(document: str) -> str:
+    """Return the family of a session that is no copy, for its copies."""
+    return digest(document).hex()
+
+
 class SessionEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A document's session; `closed_at` is "" while it is open."""
 
@@ -38,7 +43,7 @@ class SessionEntry(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def family(self) -> str:
         """The session family: forked and resumed files of one conversation share it."""
-        return self.opened.family or digest(self.opened.document).hex()
+        return self.opened.family or own_family(self.opened.document)
 
 
 class DistillProgress(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from ....protocol.errors import Forgotten, MemdError, StoreError, Unavailable, by_code
-from ....protocol.event import Captured, Noted, Origin, Returned, Said, SessionEnded
+from ....protocol.event import Captured, Noted, Origin, Returned, SessionEnded
 from ....protocol.operation import (
     Added,
     AnyOperation,
@@ -40,10 +40,8 @@ from ..service import CaptureRequest, Respond
 from ..statements import is_edited, provisional
 from ..withdrawal import withdrawals
 from .pauses import PauseRegister
+from .session_families import SessionFamilies
 from .turn_joins import TurnJoins
-
-FAMILY_TURNS = 2
-"""First turns of the user by which a session is recognised as a copy of another."""
 
 CUT_MARK = 64
 """Characters of the note with which a client marks what it left out of a tool's output."""
@@ -109,6 +107,7 @@ class CaptureWriter:
         self._closed: set[str] = set()
         self._projects_at = 0
         self._joins = TurnJoins(find)
+        self._families = SessionFamilies(stores)
 
     def admitted(self, jobs: Sequence[CaptureJob]) -> list[CaptureJob]:
         """Return the jobs that can be written, with their captures; answer the others with an error."""
@@ -242,31 +241,11 @@ class CaptureWriter:
                 project = self._openings.pool(origin, at)
                 if self._stores.forgotten.names(job.document):
                     origin = msgspec.structs.replace(origin, title="")
-                family = self._family(job)
+                family = self._families.of(job.document, origin.host, job.captures)
                 operations.append(
                     SessionOpened(document=job.document, origin=origin, project=project, at=at, family=family)
                 )
         return operations
-
-    def _family(self, job: CaptureJob) -> str:
-        """Return the family of an earlier session of the host with the same first turns, "" for a conversation of its
-        own. Hosts copy the turns of a session into the file of a fork, with their names and times."""
-        said = (captured.event for captured in job.captures if isinstance(captured.event, Said))
-        first = [event for event in said if event.role == "user"][:FAMILY_TURNS]
-        if not first:
-            return ""
-        host = job.request.origin.host
-        entries = {
-            entry.opened.document: entry
-            for entry in self._stores.sources.all_sessions()
-            if entry.opened.origin.host == host and entry.opened.document != job.document
-        }
-        for event in first:
-            for document in self._stores.archive.holders(list(entries), event.turn):
-                earlier = self._stores.archive.turn(document, event.turn)
-                if earlier is not None and earlier.event.at == event.at:
-                    return entries[document].family
-        return ""
 
     def _resumed(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
         """Resume live sessions that had ended and go on; they will end once more."""
