@@ -54,7 +54,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "scope": ("scope", "Show or change the pool of a folder or a record."),
         "leave": ("scope", "Stop reading a project's memory, or start again."),
         "agent": ("scope", "List agents with their own memory, or create one."),
-        "session": ("session", "List sessions, show the outcome of one, or read its turns."),
+        "session": ("session", "List sessions, show or summarise one, or read its turns."),
     },
     "Data": {
         "import": ("imports", "Import sessions, notes and commits from other tools."),

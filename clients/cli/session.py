@@ -1,4 +1,4 @@
-"""`memd session` lists sessions, shows the outcome of one and its turns."""
+"""`memd session` lists sessions, shows the outcome, the summary and the turns of one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .wording import age, count, status_counts
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="List sessions, show the outcome of one, or read its turns.",
+    help="List sessions, show or summarise one, or read its turns.",
     epilog="`memd undo SESSION` hides everything learned from a session; `memd forget --session SESSION` deletes it.",
 )
 
