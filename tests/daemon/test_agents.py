@@ -88,7 +88,7 @@ def test_agents_with_other_work_answer_the_same_question_in_their_own_way_P5_Q6(
                 at = AT.replace("09:00", f"09:{n:02}")
                 client.remember(Remember(text=line, turn=str(n), at=at, origin=told, role="assistant"))
         daemon.settle(120)
-        end = time.monotonic() + 30  # the keyword index counts words anew a second after the last record
+        end = time.monotonic() + 90  # the keyword index counts words anew a second after the last record
         while len({tuple(answered(client, agent)) for agent in AGENTS}) > 1 and time.monotonic() < end:
             time.sleep(0.1)
         for uses in (slice(24), slice(24, None)):  # after the second lot each has a scorer of its own
