@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
@@ -23,7 +24,7 @@ class Activity:
         self.on_event: Callable[[], object] = lambda: None
         """Called after each event, on the thread that noted it."""
         self._events: deque[ActivityEvent] = deque(maxlen=EVENTS)
-        self._seqs = count(1)
+        self._seqs, self._lock = count(1), threading.Lock()
         self._world = world
         self._outcomes: dict[str, Outcome] = {}
         self._active_at: dict[str, int] = {}
@@ -35,8 +36,9 @@ class Activity:
 
     def tell(self, event: str, what: str) -> None:
         """Tell clients that follow what the daemon does."""
-        at = from_micros(self._world.now())
-        self._events.append(ActivityEvent(seq=next(self._seqs), at=at, event=event, what=what))
+        with self._lock:  # a client that has seen event N asks for no earlier one
+            at = from_micros(self._world.now())
+            self._events.append(ActivityEvent(seq=next(self._seqs), at=at, event=event, what=what))
         self.on_event()
 
     @property

@@ -103,7 +103,7 @@ def test_tail_follows_by_one_waiting_request_U9(daemon: RunningDaemon) -> None:
 
 
 def test_what_the_daemon_does_can_be_followed_with_its_reasons_U9(daemon: RunningDaemon) -> None:
-    """Each transition is told once and in order, whoever waits."""
+    """The daemon tells each transition once and in order."""
     origin = Origin(host="claude-code", session="one", cwd="/", live=True)
     event = Said(turn="t", at="2026-11-02T09:00:00Z", role="user", text="I prefer tabs over spaces in Go code.")
     seen: list[tuple[str, str]] = []

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from memd.protocol.errors import NotFound
 from memd.protocol.event import AnyEvent, Checked, Committed, Origin, Said, SessionEnded, ToolCalled, Wrote
 from memd.protocol.session import Summary
 
@@ -100,3 +103,16 @@ def test_what_the_user_hid_stands_in_no_summary_C2(daemon: Any) -> None:
         while job.state == "running":
             job = client.job(job.id)
         assert "Zanzibar" not in repr(client.summary("claude-code:one"))
+
+
+def test_a_revoked_source_has_no_summary_and_no_commits_C2_A3(daemon: Any) -> None:
+    told(daemon, EVENTS)
+    with daemon.client() as client:
+        assert client.session("claude-code:one").commits
+        client.revoke(source="claude-code")
+        with pytest.raises(NotFound, match="revoked"):
+            client.summary("claude-code:one")
+        outcome = client.session("claude-code:one")
+        assert (outcome.commits, outcome.checks) == ((), ())
+        client.grant(sources=("claude-code",), back=True)
+        assert client.summary("claude-code:one").lines

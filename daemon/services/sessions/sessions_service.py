@@ -46,9 +46,9 @@ class SessionsService(Service):
     def handlers(self) -> Handlers:
         return {
             ListSessions: owner("slow", self.list),
-            GetSession: owner("slow", self.show),
+            GetSession: Handler("slow", self.show),
             GetTranscript: Handler("slow", self.transcript),
-            GetSummary: owner("slow", self.summary),
+            GetSummary: Handler("slow", self.summary),
         }
 
     def _all(self) -> list[SessionEntry]:
@@ -80,11 +80,13 @@ class SessionsService(Service):
             reason=session.reason,
         )
 
-    def show(self, request: GetSession) -> SessionOutcome:
-        """Return one session with its outcome. Raises NotFound."""
+    def show(self, request: GetSession, caller: Caller) -> SessionOutcome:
+        """Return one session with its outcome, without commits and checks if its source was revoked. Raises
+        NotFound."""
         session = self._find(request.id.strip())
         turns, troubles = Counter[str](), 0
         commits, checks = list[Committed](), dict[str, Checked]()
+        is_heard = _is_heard(session.opened.document, caller)
         for captured in self._stores.archive.turns(session.opened.document):
             event = captured.event
             turns[str(event.__struct_config__.tag)] += 1
@@ -102,13 +104,14 @@ class SessionsService(Service):
             records=self._records(session),
             failed=failed,
             family=tuple(sorted(self._stores.sources.relatives(session.opened.document))),
-            commits=tuple(commits),
-            checks=tuple(checks.values()),
+            commits=tuple(commits) if is_heard else (),
+            checks=tuple(checks.values()) if is_heard else (),
         )
 
-    def summary(self, request: GetSummary) -> Summary:
-        """Return the summary of a session. Raises NotFound."""
+    def summary(self, request: GetSummary, caller: Caller) -> Summary:
+        """Return the summary of a session, unless its source was revoked. Raises NotFound."""
         session = self._find(request.id.strip())
+        _check_heard(session.opened.document, caller)
         summary = SessionSummary(self._stores.archive.turns(session.opened.document), self._stores.records)
         requests, edits, files, commits = summary.counts
         return Summary(
@@ -125,8 +128,7 @@ class SessionsService(Service):
     def transcript(self, request: GetTranscript, caller: Caller) -> SessionTurns:
         """Return turns of a session, unless its source was revoked. Raises NotFound."""
         document = self._find(request.id.strip()).opened.document
-        if caller.hears is not None and not caller.hears(document):
-            raise NotFound(f"the source of {document} is revoked", hint="`memd grant --back --source HOST` reverses it")
+        _check_heard(document, caller)
         return transcript(request, document, self._stores.archive.turns(document), self._stores.records)
 
     def _find(self, id: str) -> SessionEntry:
@@ -153,6 +155,16 @@ class SessionsService(Service):
                     before = (record.learned_at, record.id)
                     if session.opened.document in documents_of(record) and record.status != "hidden":
                         yield record
+
+
+def _is_heard(document: str, caller: Caller) -> bool:
+    return caller.hears is None or caller.hears(document)
+
+
+def _check_heard(document: str, caller: Caller) -> None:
+    """Raise NotFound for a document whose source was revoked (A3)."""
+    if not _is_heard(document, caller):
+        raise NotFound(f"the source of {document} is revoked", hint="`memd grant --back --source HOST` reverses it")
 
 
 def _began(session: SessionEntry) -> int:
