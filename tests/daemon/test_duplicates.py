@@ -39,6 +39,10 @@ def said(number: int, text: str, trust: Any = "user", **more: Any) -> Record:
     return replace(made, provenance=source)
 
 
+def shared(record: Record) -> Record:
+    return replace(record, provenance=replace(record.provenance, visibility="shared"))
+
+
 def run(running: Running, *records: Record) -> int:
     texts = list({each.description for each in records})
     rows = np.asarray(Trunk().embed(texts), np.float32)
@@ -69,10 +73,11 @@ def test_the_users_words_and_belief_outlive_those_of_an_agent_T12(running: Runni
         (said(0, SAID), said(1, AGAIN, pool="project/x")),
         (said(0, SAID, tags=("event",)), said(1, AGAIN, tags=("event",))),
         (said(0, SAID), replace(said(1, AGAIN), needs_review=True)),
+        (said(0, SAID), shared(said(1, AGAIN))),
         (said(0, SAID), replace(said(1, AGAIN), status="retired")),
         (said(0, "I never deploy on Fridays."), said(1, "I deploy on Fridays.")),
     ],
-    ids=["another value", "another pool", "an event", "in doubt", "retired", "denied"],
+    ids=["another value", "another pool", "an event", "in doubt", "of another visibility", "retired", "denied"],
 )
 def test_what_says_something_else_stays_T12(running: Running, first: Record, second: Record) -> None:
     assert run(running, first, second) == 0

@@ -113,7 +113,11 @@ def _duplicate(pair: Pair, cosine: float) -> Pair | None:
     first, second = pair
     is_linked = first.id in second.supersedes or second.id in first.supersedes
     are_parts = first.provenance.trust == "document" and first.provenance.source == second.provenance.source
-    if first.kind != second.kind or first.type != second.type or is_linked or are_parts:
+    differ = (first.kind, first.type) != (second.kind, second.type)
+    differ = (
+        differ or first.provenance.visibility != second.provenance.visibility
+    )  # a private source stays private (P7)
+    if differ or is_linked or are_parts:
         return None
     if in_full(second, first, cosine):
         return (first, second) if _weight(second) >= _weight(first) else None
