@@ -22,8 +22,14 @@ from tests.clients.conftest import memd_in
 from tests.clients.hooked import Host, prompted, started
 from tests.conftest import RunningDaemon
 
-LIKED = "tabs oak jazz tea rust walnut linen chess trains snow basil clay copper wool plums ferns".split()
-LEFT = "spaces pine opera coffee perl maple silk poker planes rain mint wax brass felt figs moss".split()
+LIKED = (
+    "tabs oak jazz tea rust walnut linen chess trains snow basil clay copper wool plums ferns tulips ivory rye canoes "
+    "violins cedar lemons slate"
+).split()
+LEFT = (
+    "spaces pine opera coffee perl maple silk poker planes rain mint wax brass felt figs moss roses ebony corn "
+    "bicycles drums birch limes marble"
+).split()
 QUESTION = "Which vendor calibrates the pressure gauges of the brewery?"
 ANSWER = "The brewery's pressure gauges are calibrated by Halvorsen Metrology."
 FERRY = "The ferry timetable lists the Tromvik crossing at noon."
@@ -33,13 +39,14 @@ COUNT = load_model("").pieces
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]:
-    """A daemon with a full profile, and with memories that do not fit into it."""
+    """A daemon with a full profile, and with memories that do not fit into it. No two preferences share a thing, so
+    that none can replace another."""
     folder = tmp_path_factory.mktemp("home")
     folder.chmod(0o700)
     daemon = RunningDaemon({**os.environ, "MEMD_HOME": str(folder)})
     daemon.start()
     with daemon.client() as client:
-        for liked, left in [*zip(LIKED, LEFT, strict=True), *zip(LIKED, reversed(LEFT), strict=True)]:
+        for liked, left in zip(LIKED, LEFT, strict=True):
             client.remember(f"I prefer the painted {liked} of the north to the {left} of the south, always.")
         for text in (ANSWER, FERRY):
             client.remember(Remember(text=text, turn=text[:9], at="2020-01-01T00:00:00Z", origin=OLD))
@@ -64,7 +71,7 @@ def ask(host: Host, session: str, prompt: str = QUESTION) -> str:
 
 def test_a_prompt_recalls_what_is_not_in_the_context_yet_and_only_once_Q13(claude: Host) -> None:
     profile = claude.inject("SessionStart", started(session_id="once"))
-    assert "Halvorsen" not in profile and len(lines(profile)) > 10
+    assert "Halvorsen" not in profile and "Tromvik" not in profile and len(lines(profile)) > 10
     told = ask(claude, "once")
     assert lines(told)[0] == f"- {ANSWER} [2020-01-01]" and "painted" not in told
     assert told.startswith("<memd-context rev=") and told.endswith("</memd-context>")
