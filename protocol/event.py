@@ -28,6 +28,12 @@ end."""
 ARGUMENT_LIMIT = 200
 """Characters of a tool call's arguments that clients keep."""
 
+PLAN_ITEMS = 40
+"""Most items of a plan."""
+
+PlanStatus = Literal["open", "done", "dropped"]
+"""`dropped`: the agent cancelled the item, or the session went on without it."""
+
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Repository evidence for a daemon that cannot see the client's file system."""
@@ -101,11 +107,11 @@ class Wrote(Event, tag="wrote", frozen=True, kw_only=True):
 
 
 class ToolCalled(Event, tag="tool_called", frozen=True, kw_only=True):
-    """The agent called a tool: `arguments` are the first characters."""
+    """The agent called a tool: `arguments` are the first characters. `refused`: the user did not allow it."""
 
     name: str
     arguments: str = ""
-    outcome: Literal["ok", "error", "unknown"] = "unknown"
+    outcome: Literal["ok", "error", "refused", "unknown"] = "unknown"
 
 
 class Returned(Event, tag="returned", frozen=True, kw_only=True):
@@ -134,6 +140,26 @@ class Checked(Event, tag="checked", frozen=True, kw_only=True):
     state: Literal["passed", "failed", "unclear"] = "unclear"
 
 
+class PlanItem(msgspec.Struct, frozen=True, array_like=True):
+    """An item of a plan."""
+
+    text: str
+    status: PlanStatus
+
+
+class Planned(Event, tag="planned", frozen=True, kw_only=True):
+    """The agent's plan, as it stood when the agent last changed it. It is part of the transcript; what it leaves open
+    is told by a `Wrote` of the form `open`."""
+
+    items: Annotated[tuple[PlanItem, ...], msgspec.Meta(max_length=PLAN_ITEMS)]
+
+
+class Interrupted(Event, tag="interrupted", frozen=True, kw_only=True):
+    """The agent's work broke off: the user stopped it, or the host met an error."""
+
+    by: Literal["user", "error"] = "user"
+
+
 class Ran(Event, tag="ran", frozen=True, kw_only=True):
     """A shell command ended."""
 
@@ -155,8 +181,23 @@ class SessionEnded(Event, tag="session_ended", frozen=True, kw_only=True):
 
 
 AnyEvent = (
-    Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Ran | SessionStarted | SessionEnded
+    Said
+    | Noted
+    | Reworded
+    | Wrote
+    | ToolCalled
+    | Returned
+    | Committed
+    | Checked
+    | Planned
+    | Interrupted
+    | Ran
+    | SessionStarted
+    | SessionEnded
 )
+
+
+_MARKS: dict[PlanStatus, str] = {"open": "[ ]", "done": "[x]", "dropped": "[-]"}
 
 
 def trust(event: AnyEvent) -> Trust:
@@ -183,6 +224,8 @@ def text(event: AnyEvent) -> str:
             return event.command
         case Committed():
             return event.subject
+        case Planned():
+            return "\n".join(f"{_MARKS[item.status]} {item.text}" for item in event.items)
         case _:
             return ""
 
@@ -196,6 +239,10 @@ def with_text(event: AnyEvent, words: str) -> AnyEvent:
             return msgspec.structs.replace(event, command=words)
         case Committed():
             return msgspec.structs.replace(event, subject=words)
+        case Planned():
+            lines = (line[len(_MARKS["open"]) :].lstrip() for line in words.split("\n"))
+            kept = (PlanItem(line, item.status) for line, item in zip(lines, event.items, strict=False))
+            return msgspec.structs.replace(event, items=tuple(kept))
         case ToolCalled():
             name = " ".join(event.name.split())
             arguments = words.removeprefix(name).strip() if words.startswith(name) else words

@@ -17,8 +17,9 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.event import ToolCalled
-from .json_line import BadLine, ContentBlock, arguments, decode
+from .json_line import BadLine, ContentBlock, arguments, decode, output_words
 from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, named_blocks, read_lines
+from .subagents import type_of
 from .summary import KIND as SUMMARY
 from .transcript import CapturedSession, Mark, Transcript
 
@@ -113,6 +114,8 @@ OWN_TOOLS = frozenset(
 )
 """Tools of the host whose errors hold no text of a program, a page or a server."""
 
+INTERRUPTION = "interruption"
+_NOT_ALLOWED = re.compile(r"(?:Error: )?The user doesn't want to (?:proceed with this tool use|take this action)")
 _REFUSED = re.compile(
     r"(?:Error: )?The user doesn't want to proceed with this tool use\..*?\bthe user said:\s*(.+)", re.DOTALL
 )
@@ -178,13 +181,16 @@ class ClaudeReader(SessionReader):
         return msgspec.json.encode(ClaudeState(time=self.time, is_agent=self._is_agent, main=main, begun=begun))
 
     def sessions(self, cwd: str) -> tuple[CapturedSession, ...]:
-        """Return the sessions with events, the file's own first, with their titles; the host writes that of a session
-        into files of later ones."""
+        """Return the sessions with events, the file's own first, with their titles and the types of subagents; the host
+        writes the title of a session into files of later ones."""
         is_untitled = self.main is not None and not self._titles.keys() & self._uuids.keys()
         beside = titles_in(self._path.parent) if is_untitled and not self._is_agent else {}
         for leaf, title in {**beside, **self._titles}.items():
             if document := self._uuids.get(leaf):
                 document.title = document.title or title
+        for document in self.documents.values():
+            if document.agent:
+                document.agent_type = type_of(self._path, document.session, document.agent)
         return super().sessions(cwd)
 
     def take(self, content: bytes, number: int) -> str:
@@ -215,7 +221,10 @@ class ClaudeReader(SessionReader):
         self._check(problem)
         if not line.uuid:
             raise BadLine("it has no uuid")
-        return _noise_of(line, bool(self._is_agent)) or self._message(line, document or self.open(self._stem))
+        document = document or self.open(self._stem)
+        if line.is_api_error_message:
+            return document.interrupt(line.uuid, self.time, "error")
+        return _noise_of(line, bool(self._is_agent)) or self._message(line, document)
 
     def _check(self, problem: BadLine | None) -> None:
         if problem:
@@ -231,8 +240,8 @@ class ClaudeReader(SessionReader):
         return None
 
     def _lies_elsewhere(self, session: str) -> bool:
-        """Whether a session has a file of its own beside this one, which then holds all of it."""
-        if session == self._stem:
+        """Whether a session has a file of its own beside this one, which holds all of it but its subagents."""
+        if session == self._stem or self._is_agent:
             return False
         if session not in self._has_own_file:
             name = f"{session}.jsonl"
@@ -299,7 +308,8 @@ class ClaudeReader(SessionReader):
         """Take what the user said through a tool. The host writes the results of these tools; those of others are left
         out, because their text may imitate one (W5)."""
         call = block.tool_use_id or ""
-        tool = document.settle(call, "error" if block.is_error else "ok")
+        is_refused = block.is_error and _NOT_ALLOWED.match(output_words(block.content)) is not None
+        tool = document.settle(call, "refused" if is_refused else "error" if block.is_error else "ok")
         result = _own_result(line) if tool in OWN_TOOLS and not self._is_agent else None
         if isinstance(result, str) and block.is_error and (reason := _refusal(result)):
             return document.say(f"{call}#refusal", self.time, "user", reason, is_between=True)
@@ -328,6 +338,8 @@ class ClaudeReader(SessionReader):
             if line.turn_origin not in OWN_TURNS or _sender(line) not in OWN_TURNS:
                 return "turn that the host began"
             kind = SUMMARY if line.is_compact_summary else machine(text)
+            if kind == INTERRUPTION:
+                return document.interrupt(turn, self.time)
             if kind == SUMMARY:
                 return document.say_summary(turn, self.time, text)
             said = command_words(text) if kind else text
@@ -363,8 +375,6 @@ def _noise_of(line: ClaudeLine, is_agent: bool) -> str:
         return SUMMARY
     if line.is_meta:
         return "meta"
-    if line.is_api_error_message:
-        return "written by the host"
     if bytes(line.forked_from) not in {b"", b"null"}:
         return "copy of another session"
     return ""
@@ -410,7 +420,7 @@ _MACHINE = re.compile(rf"<({_TAGS})\b[^>]*>.*?</\1>", re.DOTALL)
 _OPENINGS = {
     "<task-notification>": "task-notification",  # the host adds a sentence of its own after the tag
     '{"task_id":"': "task-notification",  # its older form
-    "[Request interrupted by user": "interruption",
+    "[Request interrupted by user": INTERRUPTION,
     "Caveat: The messages below were generated by the user while running local commands": "local-command-caveat",
     "This session is being continued from a previous conversation": SUMMARY,
 }

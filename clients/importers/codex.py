@@ -34,6 +34,7 @@ _INJECTED = re.compile(
     r"# AGENTS\.md instructions for )"
 )
 _EXIT = re.compile(r'"exit_code":\s*(-?\d+)|(?:^|\n)(?:Process exited with code|Exit code:) (-?\d+)')
+_NOT_ALLOWED = re.compile(r"(?:exec command|patch|tool call) rejected by user", re.IGNORECASE)
 _ANSWERED = (b'"role":"assistant"', b'"role": "assistant"', b'function_call"', b'_call"', b'"reasoning"')
 _TYPED = b'"user_message"'
 
@@ -177,6 +178,8 @@ class CodexReader(SingleReader):
     def _event(self, payload: CodexPayload, number: int) -> str:
         if payload.type == "user_message":
             return self._user(_text(payload.message), number)
+        if payload.type == "turn_aborted":
+            return self.document.interrupt(f"interrupted-{number}", self.time)
         if payload.type.endswith("_end") and payload.call_id and payload.exit_code is not None:
             self.document.settle(payload.call_id, "error" if payload.exit_code else "ok")
         return (payload.type or "event without a type")[:40]
@@ -264,6 +267,8 @@ def _outcome(output: msgspec.Raw) -> Outcome:
     if b'"success":false' in raw:
         return "error"
     value = decode(_any, raw, "output") if raw else ""
+    if isinstance(value, str) and _NOT_ALLOWED.match(value):
+        return "refused"
     status = _EXIT.search(value if isinstance(value, str) else raw.decode(errors="replace"))
     if status is None:
         return "unknown"

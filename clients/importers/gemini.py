@@ -21,7 +21,8 @@ HOST = "gemini-cli"
 FILE_LIMIT = 64 * 1024 * 1024
 
 _PULLED_IN = re.compile(r"\n?--- Content from referenced files ---.*\Z", re.DOTALL)
-_OUTCOMES: dict[str, Outcome] = {"success": "ok", "error": "error", "cancelled": "error"}
+_CANCELLED = re.compile(r"(?:User cancelled the request|Request cancelled)\.", re.IGNORECASE)
+_OUTCOMES: dict[str, Outcome] = {"success": "ok", "error": "error", "cancelled": "refused"}
 
 
 class GeminiCall(msgspec.Struct, frozen=True):
@@ -139,6 +140,8 @@ class GeminiReader(SingleReader):
         self.note_time(message.timestamp)
         self.check_time()
         self.document.seen(self.time)
+        if message.type == "info" and _CANCELLED.match(_text(message.content)):
+            return self.document.interrupt(message.id, self.time)
         if message.type not in {"user", "gemini"}:
             return (message.type or "message without a type")[:40]
         calls = enumerate(message.tool_calls or (), 1)

@@ -98,6 +98,13 @@ def words_of(value: Any) -> str:
             return str(value)
 
 
+def output_words(output: object) -> str:
+    """Return the words of a tool's output, decoded or as JSON. Raises BadLine."""
+    if isinstance(output, msgspec.Raw):
+        return words_of(decode(_any, bytes(output), "output")) if bytes(output) else ""
+    return words_of(output)
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"not valid UTF-8: {error.reason}"

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +23,7 @@ from .transcript import CapturedSession, Mark, Transcript
 
 HOST = "pi"
 ANCESTORS = 16  # forks of forks that are followed
+_BROKEN_OFF: dict[str, Literal["user", "error"]] = {"aborted": "user", "error": "error"}
 _INSERTED = re.compile(r"<(skill|file)\b[^>]*>.*?</\1>\s*", re.DOTALL)
 
 
@@ -35,6 +37,7 @@ class PiMessage(msgspec.Struct, frozen=True, rename="camel"):
     is_error: bool | None = None
     command: str | None = None
     exit_code: int | None = None
+    stop_reason: str | None = None
 
 
 class PiLine(msgspec.Struct, frozen=True, rename="camel"):
@@ -176,6 +179,8 @@ class PiReader(SessionReader):
                     kinds.append(document.add(called))
                 case _:
                     kinds.append((block.type or "block without a type")[:40])
+        if by := _BROKEN_OFF.get(message.stop_reason or ""):
+            kinds.append(document.interrupt(f"{turn}#end", self.time, by))
         return combined(kinds)
 
     def _text(self, role: Role, text: str, turn: str, document: Document) -> str:

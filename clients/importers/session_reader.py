@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from ...protocol.errors import StoreError
-from ...protocol.event import AnyEvent, Origin, Returned, Said, SessionEnded, SessionStarted, ToolCalled
+from ...protocol.event import AnyEvent, Interrupted, Origin, Returned, Said, SessionEnded, SessionStarted, ToolCalled
 from ...protocol.text_limits import TEXT_LIMIT
 from . import json_line, summary
 from .facts import command_of, facts
@@ -31,8 +31,7 @@ _OF_AGENTS = re.compile(
 )
 """A message of another agent that a host delivers as a user's turn; the host may add sentences of its own to it."""
 
-Outcome = Literal["ok", "error", "unknown"]
-_anything = msgspec.json.Decoder()
+Outcome = Literal["ok", "error", "refused", "unknown"]
 
 
 class ReadSoFar(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +51,7 @@ class Document:
     def __init__(self, session: str, agent: str = "", begun: ReadSoFar | None = None) -> None:
         self.session, self.agent = session, agent
         self.cwd, self.first, self.last = (begun.cwd, begun.first, begun.last) if begun else ("", "", "")
-        self.title = ""
+        self.title = self.agent_type = ""
         self.todos = TodoList()
         self.events: list[AnyEvent] = []
         self._turns: dict[str, int] = {}
@@ -74,7 +73,7 @@ class Document:
     @property
     def is_settled(self) -> bool:
         """Whether every tool call has a result, and no item of a todo list is open."""
-        return not self._open and not self.todos.items
+        return not self._open and not self.todos.is_open
 
     def seen(self, at: str, cwd: str = "") -> None:
         """Note the time and the folder of a line."""
@@ -133,6 +132,10 @@ class Document:
         self.events[self._turns[call]] = msgspec.structs.replace(event, outcome=outcome)
         return event.name
 
+    def interrupt(self, turn: str, at: str, by: Literal["user", "error"] = "user") -> str:
+        """Append that the work broke off; return the line's kind."""
+        return self.add(Interrupted(turn=turn, at=at, by=by))
+
     def call(self, name: str) -> ToolCalled | None:
         """Return a tool call of this document by its turn."""
         place = self._turns.get(name)
@@ -158,7 +161,12 @@ class Document:
         """Return the session. Start and end come from the session's own file, not from copies of some lines."""
         name = f"{self.session}/{self.agent}" if self.agent else self.session
         origin = Origin(
-            host=host, session=name, cwd=cwd or self.cwd, agent=self.agent, live=False, title=self.title[:200]
+            host=host,
+            session=name,
+            cwd=cwd or self.cwd,
+            agent=self.agent_type or self.agent,
+            live=False,
+            title=self.title[:200],
         )
         events = tuple(self.events)
         if is_main:
@@ -207,9 +215,7 @@ class SessionReader(ABC):
         calls = filter(None, (document.call(call) for document in self.documents.values()))
         if not self.output_limit and not any(command_of(event.arguments) for event in calls):
             return "tool result"
-        if isinstance(output, msgspec.Raw):
-            output = json_line.decode(_anything, bytes(output), "output") if bytes(output) else ""
-        words, limit = json_line.words_of(output), self.output_limit
+        words, limit = json_line.output_words(output), self.output_limit
         return combined([each.take_output(call, self.time, words, limit) for each in self.documents.values()])
 
     def note_time(self, text: str | None) -> None:

@@ -1,33 +1,40 @@
-"""The todo list that an agent keeps by a tool of its host: what it leaves open is told once, at the session's end.
+"""The plan that an agent keeps by a tool of its host: how it stands is told once, at the session's end.
 
-Invariants: one turn of a document tells the list, and a later end of the session replaces it, by an empty text if
-nothing is open any more; a list that the agent did not change for `MOST_TURNS` of the user's turns is abandoned.
+Invariants: one turn of a document tells what is open, and one the whole plan; a later end of the session replaces both,
+the first by an empty text if nothing is open any more; a plan that the agent did not change for `MOST_TURNS` of the
+user's turns is abandoned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...protocol.event import AnyEvent, Wrote
+from ...protocol.event import PLAN_ITEMS, AnyEvent, PlanItem, Planned, PlanStatus, Wrote
 
-TURN = "todo-list"
+TURN, PLAN = "todo-list", "plan"
 MOST_TURNS = 2
 MOST_ITEMS = 50
 LONGEST_ITEM = 500  # characters
-_ENDED = frozenset({"completed", "cancelled", "deleted"})
+LONGEST_PLANNED = 160  # characters
+_ENDED: dict[str, PlanStatus] = {"completed": "done", "cancelled": "dropped", "deleted": "dropped"}
 
 
 class TodoList:
-    """The open items of a session's list while its lines are read, by id."""
+    """The items of a session's plan while its lines are read, by id."""
 
     def __init__(self) -> None:
-        self.items: dict[str, str] = {}
+        self._items: dict[str, tuple[str, PlanStatus]] = {}
         self._changed_at = ""
         self._turns = 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether an item is open."""
+        return any(status == "open" for _, status in self._items.values())
+
     def replace(self, at: str, items: Iterable[tuple[str, str]]) -> None:
         """Take a whole list: the text and the status of each item."""
-        self.items.clear()
+        self._items.clear()
         for number, (text, status) in enumerate(items):
             self.add(at, str(number), text, status)
         self._change(at)
@@ -35,29 +42,33 @@ class TodoList:
     def add(self, at: str, id_: str, text: str, status: str = "pending") -> None:
         """Take a new item."""
         words = " ".join(text.split())[:LONGEST_ITEM]
-        if words and status not in _ENDED and len(self.items) < MOST_ITEMS:
-            self.items[id_] = words
+        if words and len(self._items) < MOST_ITEMS:
+            self._items[id_] = words, _ENDED.get(status, "open")
         self._change(at)
 
     def set_status(self, at: str, id_: str, status: str) -> None:
         """Take the new status of an item."""
-        if status in _ENDED:
-            self.items.pop(id_, None)
+        if id_ in self._items:
+            self._items[id_] = self._items[id_][0], _ENDED.get(status, "open")
         self._change(at)
 
     def pass_turn(self) -> None:
         """Count a turn of the user."""
         self._turns += 1
         if self._turns > MOST_TURNS:
-            self.items.clear()
+            for id_, (text, status) in self._items.items():
+                self._items[id_] = text, "dropped" if status == "open" else status
 
     def left(self, first: str) -> tuple[AnyEvent, ...]:
-        """Return the event that tells what is open, none for a session without a list. `first`: the session's begin."""
+        """Return the events that tell what is open and the plan, none for a session without one. `first`: the session's
+        begin."""
         if not self._changed_at:
             return ()
-        at = self._changed_at if self.items else first  # the same event each time that nothing is open
-        text = "\n".join(f"- {item}" for item in self.items.values())
-        return (Wrote(turn=TURN, at=at, text=text, path="todo list", form="open"),)
+        at = self._changed_at if self.is_open else first  # the same event each time that nothing is open
+        text = "\n".join(f"- {item}" for item, status in self._items.values() if status == "open")
+        opened = Wrote(turn=TURN, at=at, text=text, path="todo list", form="open")
+        items = [PlanItem(text[:LONGEST_PLANNED], status) for text, status in self._items.values()]
+        return opened, Planned(turn=PLAN, at=self._changed_at, items=tuple(items[-PLAN_ITEMS:]))
 
     def _change(self, at: str) -> None:
         self._changed_at, self._turns = at, 0

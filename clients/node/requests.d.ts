@@ -375,6 +375,12 @@ export interface Injections {
   injections: Injection[];
   total: number;
 }
+export interface Interrupted {
+  event: "interrupted";
+  turn: string;
+  at: string;
+  by?: "error" | "user";
+}
 export interface Invalidated {
   kind: "invalidated";
   id: string;
@@ -558,6 +564,16 @@ export interface Pinned {
   pinned: boolean;
   layer?: "L1" | "L2" | "L3" | "";
   principle?: boolean | null;
+}
+export interface PlanItem {
+  text: string;
+  status: "done" | "dropped" | "open";
+}
+export interface Planned {
+  event: "planned";
+  turn: string;
+  at: string;
+  items: PlanItem[];
 }
 export interface PoolList {
   pools: PoolSummary[];
@@ -1034,7 +1050,7 @@ export interface ToolCalled {
   at: string;
   name: string;
   arguments?: string;
-  outcome?: "error" | "ok" | "unknown";
+  outcome?: "error" | "ok" | "refused" | "unknown";
 }
 export interface TranscriptTurn {
   turn: string;
@@ -1104,7 +1120,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */

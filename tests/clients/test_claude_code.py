@@ -11,7 +11,18 @@ from memd.clients.importers import claude_code, json_line
 from memd.clients.importers.agent_files import AGENTS, find
 from memd.clients.importers.transcript import Account, Transcript, batches
 from memd.protocol.errors import NotFound
-from memd.protocol.event import AnyEvent, Said, SessionEnded, SessionStarted, ToolCalled, Wrote, text
+from memd.protocol.event import (
+    AnyEvent,
+    Interrupted,
+    Planned,
+    Said,
+    SessionEnded,
+    SessionStarted,
+    ToolCalled,
+    Wrote,
+    text,
+    with_text,
+)
 from tests.clients.growing import check_reading_on
 
 SESSIONS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "sessions"
@@ -119,7 +130,6 @@ def test_several_blocks_of_a_line_have_turns_of_their_own(tmp_path: Path) -> Non
         ("<command-name>/mcp</command-name>\n  <command-message>mcp</command-message>", "command-name"),
         ("<local-command-stdout>done</local-command-stdout>", "local-command-stdout"),
         ("<system-reminder>never mention this</system-reminder>", "system-reminder"),
-        ("[Request interrupted by user for tool use]", "interruption"),
         ('{"task_id":"b1","tool_use_id":"t1","description":"Push"}', "task-notification"),
         ("This session is being continued from a previous conversation that ran out.", "compaction summary"),
         ("<command-name>/clear</command-name><command-args>  </command-args>", "command-name"),
@@ -130,6 +140,31 @@ def test_what_a_machine_wrote_is_not_the_user(tmp_path: Path, content: str, kind
     transcript = read(tmp_path, line("user", content, uuid="u1"), line("user", "hello", uuid="u2"))
     assert transcript.account.noise == {kind: 1}
     assert [event.turn for event in events(transcript)] == ["u2"]
+
+
+@pytest.mark.parametrize("content", ["[Request interrupted by user]", "[Request interrupted by user for tool use]"])
+def test_an_interruption_is_kept_as_one_C2(tmp_path: Path, content: str) -> None:
+    told = events(read(tmp_path, line("user", content, uuid="u1"), line("user", "hello", uuid="u2")))
+    assert told == [Interrupted(turn="u1", at=AT), Said(turn="u2", at=AT, role="user", text="hello")]
+
+
+def test_an_error_of_the_host_is_an_interruption_by_an_error_C2(tmp_path: Path) -> None:
+    failed = line("assistant", "API Error: 529 Overloaded", uuid="a1", isApiErrorMessage=True)
+    assert events(read(tmp_path, failed)) == [Interrupted(turn="a1", at=AT, by="error")]
+
+
+@pytest.mark.parametrize(
+    ("content", "is_error", "outcome"),
+    [
+        ("The user doesn't want to proceed with this tool use. The tool use was rejected.", True, "refused"),
+        ("The user doesn't want to take this action right now. STOP what you are doing.", True, "refused"),
+        ("The user doesn't want to proceed with this tool use.", False, "ok"),
+        ("grep: no such file", True, "error"),
+    ],
+)
+def test_a_refused_call_is_no_failed_one_C2(tmp_path: Path, content: str, is_error: bool, outcome: str) -> None:
+    (call,) = events(read(tmp_path, *called("Bash", content, is_error=is_error, content=content)))
+    assert isinstance(call, ToolCalled) and call.outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -267,6 +302,22 @@ def test_the_last_state_of_a_todo_list_tells_what_is_left_open(tmp_path: Path) -
     assert not told.text
 
 
+def test_the_plan_is_told_whole_C2(tmp_path: Path) -> None:
+    items = {"Port_the_importer": "completed", "Port_the_tests": "in_progress", "x" * 200: "pending"}
+    planned = events(read(tmp_path, *listed(1, **items)))[-1]
+    assert isinstance(planned, Planned)
+    assert [item.status for item in planned.items] == ["done", "open", "open"]
+    assert [len(item.text) for item in planned.items] == [17, 14, 160]
+    typed = [line("user", f"Now look at file {number}.", uuid=f"t{number}") for number in range(3)]
+    left_behind = events(read(tmp_path, *listed(1, **items), *typed))[-1]
+    assert isinstance(left_behind, Planned)
+    assert [item.status for item in left_behind.items] == ["done", "dropped", "dropped"]
+    assert text(left_behind) != text(planned), "another status is another version of the turn"
+    assert with_text(planned, text(planned)) == planned
+    cut = with_text(planned, text(planned).replace("tests", "[removed]"))
+    assert isinstance(cut, Planned) and cut.items[1].text == "Port the [removed]"
+
+
 def test_tasks_are_a_todo_list_too(tmp_path: Path) -> None:
     lines = [
         *called("TaskCreate", {"task": {"id": "1", "subject": "Port the importer"}}),
@@ -371,6 +422,20 @@ def test_a_subagent_is_a_document_of_its_own(tmp_path: Path) -> None:
     assert (origin.document, origin.agent) == ("claude-code:s1/a1", "a1")
     assert [text(event) for event in events(transcript)] == ["Found it."]
     assert transcript.account.noise == {"subagent's task": 1}
+
+
+@pytest.mark.parametrize("place", ["agent-a1.jsonl", "s1/subagents/agent-a1.jsonl"])
+def test_a_subagent_has_the_name_of_its_type_P5(tmp_path: Path, place: str) -> None:
+    call = {"type": "tool_use", "id": "c1", "name": "Task", "input": {"subagent_type": "Explore", "prompt": "Explore"}}
+    answer = {"type": "tool_result", "tool_use_id": "c1", "content": "Found it."}
+    caller = [line("assistant", [call], uuid="p1"), line("user", [answer], uuid="p2", toolUseResult={"agentId": "a1"})]
+    (tmp_path / "s1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in caller))
+    path = tmp_path / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found = line("assistant", [{"type": "text", "text": "Found it."}], uuid="x1", isSidechain=True, agentId="a1")
+    path.write_text(json.dumps(found) + "\n")
+    origin = claude_code.read(path).sessions[0].origin
+    assert (origin.document, origin.agent) == ("claude-code:s1/a1", "Explore")
 
 
 def test_lines_of_another_session_keep_their_document(tmp_path: Path) -> None:

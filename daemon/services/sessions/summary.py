@@ -157,7 +157,7 @@ class SessionSummary:
 
 def path_of(call: ToolCalled) -> str:
     """Return the file that a call edited, "" for another call; its last two parts, as a reader knows it."""
-    if call.name.casefold() not in _EDITS or call.outcome == "error":
+    if call.name.casefold() not in _EDITS or call.outcome in {"error", "refused"}:
         return ""
     found = _PATH.search(call.arguments) or _COMMAND_PATH.search(call.arguments)
     return "/".join(found[1].replace("\\\\", "/").split("/")[-2:]) if found else ""
