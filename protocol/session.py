@@ -80,11 +80,13 @@ class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of a summary, and the turn that says it, "" for one that counts."""
+    """A line of a summary, and the turn that says it, "" for one that counts. `part`: from 1; a session that was taken
+    up again after hours has another part."""
 
     section: Literal["asked", "done", "learnt", "ended", "open"]
     text: str
     turn: str = ""
+    part: int = 1
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

@@ -103,10 +103,12 @@ def _summary_lines(told: Summary) -> Iterator[str]:
     if told.commits:
         parts.append(count(told.commits, "commit"))
     yield styled(" · ".join(parts), "dim")
-    before = ""
+    before = (1, "")
     for line in told.lines:
-        head = "" if line.section == before else line.section.capitalize()
-        before = line.section
+        if line.part != before[0]:
+            yield styled(f"Part {line.part}", "bold")
+        head = "" if (line.part, line.section) == before else line.section.capitalize()
+        before = line.part, line.section
         yield from wrapped(plain(line.text), " " * 9, f"{head:<9}")
     if not told.lines:
         yield "too short for a summary: fewer than two requests, no edit and no commit"

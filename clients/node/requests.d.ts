@@ -1017,6 +1017,7 @@ export interface SummaryLine {
   section: "asked" | "done" | "ended" | "learnt" | "open";
   text: string;
   turn: string;
+  part: number;
 }
 export interface Taken {
   accepted: number;

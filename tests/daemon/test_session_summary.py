@@ -6,7 +6,19 @@ from typing import Any
 import pytest
 
 from memd.protocol.errors import NotFound
-from memd.protocol.event import AnyEvent, Checked, Committed, Origin, Said, SessionEnded, ToolCalled, Wrote
+from memd.protocol.event import (
+    AnyEvent,
+    Checked,
+    Committed,
+    Interrupted,
+    Origin,
+    PlanItem,
+    Planned,
+    Said,
+    SessionEnded,
+    ToolCalled,
+    Wrote,
+)
 from memd.protocol.session import Summary
 
 
@@ -71,9 +83,9 @@ def test_a_summary_tells_what_was_asked_done_and_left_open_C2(daemon: Any) -> No
     ]
     assert by_section["ended"] == ["All tests pass. The build still fails, because the lock file is old."]
     assert by_section["open"] == [
+        "unanswered: Then leave the build for the next session, please, and tell Sten.",
         "update the lock file",
         "npm run build failed",
-        "unanswered: Then leave the build for the next session, please, and tell Sten.",
     ]
     assert summary.last_at == at(14)
 
@@ -116,3 +128,38 @@ def test_a_revoked_source_has_no_summary_and_no_commits_C2_A3(daemon: Any) -> No
         assert (outcome.commits, outcome.checks) == ((), ())
         client.grant(sources=("claude-code",), back=True)
         assert client.summary("claude-code:one").lines
+
+
+def test_a_session_that_goes_on_gets_another_part_and_the_first_one_stays_C2(daemon: Any) -> None:
+    first = told(daemon, EVENTS).lines
+    morning = [
+        Said(
+            turn="u200", at="2026-11-03T08:00:00Z", role="user", text="Good morning, now mend the build of the pears."
+        ),
+        Said(
+            turn="u201", at="2026-11-03T08:10:00Z", role="user", text="And then tell me what else is left to be done."
+        ),
+        Said(turn="a202", at="2026-11-03T08:20:00Z", role="assistant", text="The build is mended. Nothing is left."),
+    ]
+    both = told(daemon, morning).lines
+    assert [line for line in both if line.part == 1] == [line for line in first if line.section != "open"]
+    second = [(line.section, line.text) for line in both if line.part == 2]
+    assert ("ended", "The build is mended. Nothing is left.") in second and len(second) == 3
+
+
+def test_the_plan_and_a_broken_off_end_are_told_C2(daemon: Any) -> None:
+    items = (PlanItem("Sort the pears", "done"), PlanItem("Count the pears", "open"))
+    events = [
+        user(1, "Sort the pears of the orchard and count them, please."),
+        edit(2, "/x/pears.py"),
+        user(3, "Now begin with the counting of all the pears."),
+        Wrote(turn="todo-list", at=at(4), text="- Count the pears", form="open"),
+        Planned(turn="plan", at=at(4), items=items),
+        Interrupted(turn="i5", at=at(5)),
+    ]
+    lines = [(line.section, line.text) for line in told(daemon, events).lines]
+    assert ("done", "of the plan (1 of 2): Sort the pears") in lines
+    assert [text for section, text in lines if section == "open"] == [
+        "stopped by you: Now begin with the counting of all the pears.",
+        "Count the pears",
+    ]

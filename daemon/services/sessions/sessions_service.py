@@ -26,7 +26,8 @@ from ...projections.placement import documents_of
 from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
 from ..service import Caller, Handler, Handlers, Service, owner
-from .summary import SessionSummary
+from .reading import SessionReading
+from .summary import lines_of
 from .transcript import transcript
 
 SLICE = 500
@@ -112,17 +113,17 @@ class SessionsService(Service):
         """Return the summary of a session, unless its source was revoked. Raises NotFound."""
         session = self._find(request.id.strip())
         _check_heard(session.opened.document, caller)
-        summary = SessionSummary(self._stores.archive.turns(session.opened.document), self._stores.records)
-        requests, edits, files, commits = summary.counts
+        records, captures = self._stores.records, self._stores.archive.turns(session.opened.document)
+        reading = SessionReading(captures, records)
         return Summary(
             session=self._state(session),
-            title=summary.title(session.opened.origin.title),
-            last_at=summary.last_at,
-            requests=requests,
-            edits=edits,
-            files=files,
-            commits=commits,
-            lines=summary.lines(self._resting_on(session)) if summary.is_worth_telling else (),
+            title=reading.title(session.opened.origin.title),
+            last_at=reading.last_at,
+            requests=len(reading.requests),
+            edits=reading.files.total(),
+            files=len(reading.files),
+            commits=len(reading.commits),
+            lines=lines_of(captures, records, self._resting_on(session)),
         )
 
     def transcript(self, request: GetTranscript, caller: Caller) -> SessionTurns:

@@ -1,0 +1,199 @@
+"""What a session was about: its requests, edits, commits, checks and plan, its end, and what it left open (C1, C2).
+
+Nothing is composed by a model: each text quotes a turn. Words that the user hid are covered, as in a transcript.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from ....protocol.event import (
+    Captured,
+    Checked,
+    Committed,
+    Interrupted,
+    Noted,
+    PlanItem,
+    Planned,
+    Said,
+    ToolCalled,
+    Wrote,
+)
+from ....protocol.instant import micros
+from ...projections.records import Records
+from .transcript import shown_words
+
+LEAST_REQUESTS = 2
+"""Requests of a session without edits and commits, below which there is nothing to tell."""
+
+LEAST_EDITS = 3
+"""Edits of a session without commits that changed something."""
+
+SITTING = 4 * 3600 * 1_000_000
+"""Microseconds without an event after which a request begins another part of a session."""
+
+LATER_REQUESTS = 2
+"""Last requests in which the user's word may put something off."""
+
+WIDTH = 200
+"""Most characters of a text."""
+
+_EDITS = frozenset(
+    "edit write multiedit notebookedit update create_file apply_patch replace write_file str_replace".split()
+)
+_PATH = re.compile(r'"(?:file_path|path|notebook_path|filePath)"\s*:\s*"((?:[^"\\]|\\.)+)"')
+_COMMAND_PATH = re.compile(r'"command"\s*:\s*"([\w./-]+\.\w+)"')
+_DULL = re.compile(r"(?:release|merge|wip|bump|version)\b|v?\d+\.\d+", re.IGNORECASE)
+_LATER = re.compile(
+    r"\b(?:tomorrow|next (?:time|session)|remind me|come back to (?:it|this|that)|later today"
+    r"|morgen|nächstes mal|erinner\w* mich|demain|la prochaine fois|mañana|la próxima vez|domani)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\s|$)[\s]*|\n+|$)")
+
+OpenKind = Literal["plan", "request", "check", "later"]
+
+
+class OpenItem(NamedTuple):
+    """Something that a session left open, in the words of a turn."""
+
+    kind: OpenKind
+    text: str
+    turn: str
+    at: str
+    note: str = ""
+
+
+class SessionReading:
+    """Reads the captures of a session, or of a part of one."""
+
+    def __init__(self, captures: Sequence[Captured], records: Records) -> None:
+        """`captures`: in order."""
+        self.captures, self._records = captures, records
+        self.requests = [captured for captured in captures if is_request(captured)]
+        self.commits = _unamended(c.event for c in captures if isinstance(c.event, Committed))
+        self.checks = [captured.event for captured in captures if isinstance(captured.event, Checked)]
+        paths = (path_of(captured.event) for captured in captures if isinstance(captured.event, ToolCalled))
+        self.files = Counter(filter(None, paths))
+        self.plan: tuple[PlanItem, ...] = next((p.items for c in captures if isinstance(p := c.event, Planned)), ())
+
+    @property
+    def is_worth_telling(self) -> bool:
+        """Whether the session has enough for a summary."""
+        return len(self.requests) >= LEAST_REQUESTS or bool(self.files) or bool(self.commits)
+
+    @property
+    def has_worked(self) -> bool:
+        """Whether the session changed something."""
+        return self.files.total() >= LEAST_EDITS or bool(self.commits)
+
+    @property
+    def last_at(self) -> str:
+        """The time of the last event, "" without one."""
+        return max((captured.event.at for captured in self.captures), key=micros, default="")
+
+    def words(self, captured: Captured) -> str:
+        """Return the words of a turn, without those that the user hid."""
+        return shown_words(captured, self._records)
+
+    def title(self, given: str) -> str:
+        """Return the host's title, else the subject of the commit with most files, else the first request."""
+        if given:
+            return given
+        telling = [commit for commit in self.commits if not _DULL.match(commit.subject)]
+        if telling:
+            return cut(max(telling, key=lambda commit: commit.files).subject)
+        return cut(first_line(self.words(self.requests[0]))) if self.requests else ""
+
+    @property
+    def broke_off(self) -> Literal["", "user", "error"]:
+        """Who ended the work before its end, "" if nobody did: nothing was said or called after an interruption."""
+        for captured in reversed(self.captures):
+            if isinstance(captured.event, Interrupted):
+                return captured.event.by
+            if isinstance(captured.event, Said | ToolCalled):
+                break
+        return ""
+
+    def open_items(self) -> Iterator[OpenItem]:
+        """Yield what the session leaves open: items of the agent's plan, a last request without an answer, checks whose
+        last run failed, and what the user put off."""
+        unanswered = list(self._unanswered())
+        yield from unanswered
+        for captured in self.captures:
+            if isinstance(captured.event, Wrote) and captured.event.form == "open":
+                for item in self.words(captured).splitlines():
+                    if words := item.strip(" -*"):
+                        yield OpenItem("plan", cut(words), captured.event.turn, captured.event.at)
+        for check in {check.what: check for check in self.checks}.values():
+            if check.state == "failed":
+                yield OpenItem("check", check.what, check.turn, check.at, "failed")
+        told = {item.turn for item in unanswered}
+        for captured in self.requests[-LATER_REQUESTS:]:
+            if captured.event.turn in told:
+                continue
+            for sentence in _SENTENCE.findall(self.words(captured)):
+                if _LATER.search(sentence):
+                    yield OpenItem("later", cut(sentence), captured.event.turn, captured.event.at, "you said")
+
+    def _unanswered(self) -> Iterator[OpenItem]:
+        """Yield the last request if the agent did not come to its end."""
+        last = self.requests[-1] if self.requests else None
+        said = next((c for c in reversed(self.captures) if isinstance(c.event, Said)), None)
+        if last is not None and (self.broke_off or said is last):
+            note = {"": "unanswered", "user": "stopped by you", "error": "cut off by an error"}[self.broke_off]
+            yield OpenItem("request", cut(first_line(self.words(last))), last.event.turn, last.event.at, note)
+
+
+def parts_of(captures: Sequence[Captured]) -> list[list[Captured]]:
+    """Return the captures of a session by sitting: a request long after all before it begins a new part."""
+    parts: list[list[Captured]] = [[]]
+    latest = 0
+    for captured in captures:
+        at = micros(captured.event.at)
+        if latest and at - latest > SITTING and is_request(captured):
+            parts.append([])
+        latest = max(latest, at)
+        parts[-1].append(captured)
+    return parts
+
+
+def path_of(call: ToolCalled) -> str:
+    """Return the file that a call edited, "" for another call; its last two parts, as a reader knows it."""
+    if call.name.casefold() not in _EDITS or call.outcome in {"error", "refused"}:
+        return ""
+    found = _PATH.search(call.arguments) or _COMMAND_PATH.search(call.arguments)
+    return "/".join(found[1].replace("\\\\", "/").split("/")[-2:]) if found else ""
+
+
+def is_request(captured: Captured) -> bool:
+    """Whether a capture is a text that the user typed."""
+    event = captured.event
+    return isinstance(event, Said | Noted) and event.role == "user" and bool(event.text.strip())
+
+
+def _unamended(commits: Iterable[Committed]) -> list[Committed]:
+    """Return the commits, without those that the next one amended: the same subject again."""
+    kept: list[Committed] = []
+    for commit in commits:
+        if kept and kept[-1].subject == commit.subject:
+            kept.pop()
+        kept.append(commit)
+    return kept
+
+
+def first_line(words: str) -> str:
+    """Return the first line of a request that has words, with the next one where it only announces that."""
+    lines = [line for line in (line.strip(" #*>`-") for line in words.splitlines()) if sum(map(str.isalpha, line)) > 2]
+    if not lines:
+        return " ".join(words.split())
+    return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+
+
+def cut(words: str) -> str:
+    """Return the words in one line of at most `WIDTH` characters."""
+    words = " ".join(words.split())
+    return words if len(words) <= WIDTH else f"{words[: WIDTH - 1].rstrip()}…"
