@@ -32,7 +32,7 @@ PLAN_ITEMS = 40
 """Most items of a plan."""
 
 PlanStatus = Literal["open", "done", "dropped"]
-"""`dropped`: the agent cancelled the item, or the session went on without it."""
+"""`dropped`: the agent cancelled the item."""
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -160,6 +160,15 @@ class Interrupted(Event, tag="interrupted", frozen=True, kw_only=True):
     by: Literal["user", "error"] = "user"
 
 
+class Stated(Event, tag="stated", frozen=True, kw_only=True):
+    """The user changed the current state of a pool (C1): `text` is a new item, "" for none; `closes` names the item
+    that is closed or replaced. `turn` is the new item's id."""
+
+    section: Literal["open", "watch"] = "open"
+    text: str = ""
+    closes: str = ""
+
+
 class Ran(Event, tag="ran", frozen=True, kw_only=True):
     """A shell command ended."""
 
@@ -191,6 +200,7 @@ AnyEvent = (
     | Checked
     | Planned
     | Interrupted
+    | Stated
     | Ran
     | SessionStarted
     | SessionEnded
@@ -205,7 +215,7 @@ def trust(event: AnyEvent) -> Trust:
     match event:
         case Said() | Noted():
             return event.role
-        case Reworded():
+        case Reworded() | Stated():
             return "user"
         case Wrote():
             return "document"
@@ -216,7 +226,7 @@ def trust(event: AnyEvent) -> Trust:
 def text(event: AnyEvent) -> str:
     """Return the text that memd searches, quotes and distils; "" for an event without text."""
     match event:
-        case Said() | Noted() | Reworded() | Wrote() | Returned():
+        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated():
             return event.text
         case ToolCalled():
             return re.sub(r"\s+", " ", f"{event.name} {event.arguments}").strip()
@@ -233,7 +243,7 @@ def text(event: AnyEvent) -> str:
 def with_text(event: AnyEvent, words: str) -> AnyEvent:
     """Return the event with another text, for example without secrets. An event without text stays the same."""
     match event:
-        case Said() | Noted() | Reworded() | Wrote() | Returned():
+        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated():
             return msgspec.structs.replace(event, text=words)
         case Ran():
             return msgspec.structs.replace(event, command=words)

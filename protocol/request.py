@@ -33,8 +33,9 @@ from .record import Kind, Status
 from .reply import ExportedRecord
 from .request_fields import PROTOCOL, Many, Names, Request, WaitMs
 from .scope import OpenAgent
-from .session import GetSession, GetSummary, GetTranscript, ListSessions
+from .session import FindSessions, GetSession, GetSummary, GetTranscript, ListSessions
 from .settings import ListSettings, PutSetting
+from .state import ChangeState, GetState
 
 __all__ = ["PROTOCOL", "AnyRequest", "Request", "is_quick"]
 
@@ -286,7 +287,7 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
 
 _Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
 _Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline
-_Sessions = ListSessions | GetSession | GetTranscript | GetSummary
+_Sessions = ListSessions | GetSession | GetTranscript | GetSummary | FindSessions | GetState | ChangeState
 _Changes = (
     Capture | Remember | Edit | Correct | Restore | Pin | PlanReview | Learn | AddEvidence | SetPersona | Undo | Redo
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -37,6 +37,15 @@ class GetSummary(Request, tag="summary", frozen=True, kw_only=True):
     """Return the summary of a session (C2). `id` as in `session`."""
 
     id: str
+
+
+class FindSessions(Request, tag="find_sessions", frozen=True, kw_only=True):
+    """Return the sessions that have these words in their title, their turns or the files that they edited, best first
+    (C2). `host`: of one host alone."""
+
+    words: Annotated[str, msgspec.Meta(min_length=1)]
+    host: str = ""
+    limit: Many = 10
 
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +86,23 @@ class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     family: tuple[str, ...] = ()
     commits: tuple[Committed, ...] = ()
     checks: tuple[Checked, ...] = ()
+
+
+class FoundSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that was found. `score` in [0, 1]: the share of the words' information that it has; `line`: the words
+    of the turn that has most of it, "" where the title alone has them."""
+
+    session: SessionState
+    title: str
+    score: float
+    line: str = ""
+    turn: str = ""
+
+
+class SessionsFound(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `find_sessions`."""
+
+    found: tuple[FoundSession, ...]
 
 
 class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Ask": {
         "recall": ("recall", "Search memory. Each result names its source."),
+        "state": ("state", "Show where the project stands: what is open and decided."),
         "profile": ("recall", "Show the profile that an agent receives in this folder."),
         "list": ("records", "List records, newest first."),
         "show": ("records", "Show one record, or all its versions."),
@@ -54,7 +55,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "scope": ("scope", "Show or change the pool of a folder or a record."),
         "leave": ("scope", "Stop reading a project's memory, or start again."),
         "agent": ("scope", "List agents with their own memory, or create one."),
-        "session": ("session", "List sessions, show or summarise one, or read its turns."),
+        "session": ("session", "List or find sessions; show, summarise or read one."),
     },
     "Data": {
         "import": ("imports", "Import sessions, notes and commits from other tools."),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ...protocol.event import Checked
-from ...protocol.session import SessionOutcome, SessionPage, SessionState, SessionTurns, Summary
+from ...protocol.session import SessionOutcome, SessionPage, SessionsFound, SessionState, SessionTurns, Summary
 from .connection import reach
 from .output import CommandAnswer, JsonFlag, plain, plain_name, shortened, styled, width, wrapped
 from .wording import age, count, status_counts
@@ -16,7 +16,7 @@ from .wording import age, count, status_counts
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="List sessions, show or summarise one, or read its turns.",
+    help="List or find sessions; show, summarise or read one.",
     epilog="`memd undo SESSION` hides everything learned from a session; `memd forget --session SESSION` deletes it.",
 )
 
@@ -112,6 +112,36 @@ def _summary_lines(told: Summary) -> Iterator[str]:
         yield from wrapped(plain(line.text), " " * 9, f"{head:<9}")
     if not told.lines:
         yield "too short for a summary: fewer than two requests, no edit and no commit"
+
+
+@app.command()
+def find(
+    words: Annotated[list[str], typer.Argument(help="Words of its title or its turns.")],
+    host: Annotated[str, typer.Option(help="Only sessions of this host: claude-code, pi, zsh, …")] = "",
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=100, help="At most this many sessions.")] = 10,
+    as_json: JsonFlag = False,
+) -> None:
+    """Find sessions by words of their titles and turns, best first.
+
+    \b
+    Examples:
+      memd session find pear table index
+      memd session find "lock file" --host claude-code
+    """
+    with CommandAnswer("session find", as_json) as answer, reach() as client:
+        found = client.find_sessions(" ".join(words), host=host, limit=limit)
+        answer.give(found, _found_lines(found))
+
+
+def _found_lines(found: SessionsFound) -> Iterator[str]:
+    for row in found.found:
+        session = row.session
+        yield styled(shortened(plain_name(row.title) or plain_name(session.document), width()), "bold")
+        yield styled(f"  {plain_name(session.document)} · {age(session.began_at)}", "dim")
+        if row.line:
+            yield from wrapped(f"“{plain(row.line)}”", "    ", "  ")
+    if not found.found:
+        yield "no session has these words; `memd recall` also finds what was learned from them"
 
 
 @app.command()

@@ -29,8 +29,8 @@ class TodoList:
 
     @property
     def is_open(self) -> bool:
-        """Whether an item is open."""
-        return any(status == "open" for _, status in self._items.values())
+        """Whether an item is open in a plan that the agent did not leave behind."""
+        return self._turns <= MOST_TURNS and any(status == "open" for _, status in self._items.values())
 
     def replace(self, at: str, items: Iterable[tuple[str, str]]) -> None:
         """Take a whole list: the text and the status of each item."""
@@ -55,9 +55,6 @@ class TodoList:
     def pass_turn(self) -> None:
         """Count a turn of the user."""
         self._turns += 1
-        if self._turns > MOST_TURNS:
-            for id_, (text, status) in self._items.items():
-                self._items[id_] = text, "dropped" if status == "open" else status
 
     def left(self, first: str) -> tuple[AnyEvent, ...]:
         """Return the events that tell what is open and the plan, none for a session without one. `first`: the session's
@@ -65,7 +62,7 @@ class TodoList:
         if not self._changed_at:
             return ()
         at = self._changed_at if self.is_open else first  # the same event each time that nothing is open
-        text = "\n".join(f"- {item}" for item, status in self._items.values() if status == "open")
+        text = "\n".join(f"- {item}" for item, status in self._items.values() if status == "open" and self.is_open)
         opened = Wrote(turn=TURN, at=at, text=text, path="todo list", form="open")
         items = [PlanItem(text[:LONGEST_PLANNED], status) for text, status in self._items.values()]
         return opened, Planned(turn=PLAN, at=self._changed_at, items=tuple(items[-PLAN_ITEMS:]))

@@ -160,6 +160,13 @@ export interface Counted {
   impact_share?: number;
   level_uses?: number[];
 }
+export interface CurrentState {
+  pool: string;
+  title: string;
+  rev: string;
+  items: StateItem[];
+  hidden: { [name: string]: number };
+}
 export interface Cut {
   seq: number;
   start: number;
@@ -293,6 +300,13 @@ export interface ForgetPlan {
   documents: string[];
   spooled: number;
   names: number;
+}
+export interface FoundSession {
+  session: SessionState;
+  title: string;
+  score: number;
+  line: string;
+  turn: string;
 }
 export interface Going {
   id: string;
@@ -823,6 +837,10 @@ export interface Reworded {
   record: string;
   text: string;
 }
+export interface Rewording {
+  id: string;
+  text: string;
+}
 export interface Said {
   event: "said";
   turn: string;
@@ -923,6 +941,9 @@ export interface SessionTurns {
   before: number;
   after: number;
 }
+export interface SessionsFound {
+  found: FoundSession[];
+}
 export interface Setting {
   name: string;
   value: string;
@@ -972,6 +993,25 @@ export interface Span {
   turn: string;
   start: number;
   end: number;
+}
+export interface StateItem {
+  id: string;
+  section: "decisions" | "open" | "sessions" | "watch";
+  text: string;
+  by: "check" | "handover" | "plan" | "record" | "request" | "session" | "user";
+  at: string;
+  since?: string;
+  document?: string;
+  turn?: string;
+  note?: string;
+}
+export interface Stated {
+  event: "stated";
+  turn: string;
+  at: string;
+  section?: "open" | "watch";
+  text?: string;
+  closes?: string;
 }
 export interface StatusText {
   version: string;
@@ -1121,7 +1161,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */
@@ -1156,6 +1196,10 @@ export interface RequestMethods {
   injected(options?: { session?: string; limit?: number }): Promise<Injections>;
   /** Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11). */
   context(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string; tags?: string[]; days?: number }): Promise<ContextPackage>;
+  /** Return where a project or an agent stands: open items, decisions, what to watch, last sessions (C1). */
+  state(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string }): Promise<CurrentState>;
+  /** Add items to the current state, close or reword some (C1). `if_rev`: the revision that the user saw. Raises NotFound, InvalidRequest. */
+  changeState(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; at?: string; agent?: string; add?: string[]; watch?: string[]; close?: string[]; reword?: Rewording[]; if_rev?: string }): Promise<CurrentState>;
   /** Reword a record; the id stays. */
   edit(id: string, text: string, options?: { at?: string; dry_run?: boolean }): Promise<Remembered>;
   /** Replace a wrong record by a right one; `since`: the old one was right until then (T1). Raises NotFound, InvalidRequest. */
@@ -1220,6 +1264,8 @@ export interface RequestMethods {
   session(id: string): Promise<SessionOutcome>;
   /** Return what a session asked, did, taught and left open, in its own words (C2). Raises NotFound. */
   summary(id: string): Promise<Summary>;
+  /** Return the sessions that have some words in their title or their turns, best first (C2). */
+  findSessions(words: string, options?: { host?: string; limit?: number }): Promise<SessionsFound>;
   /** Return turns of a session in order, around one or from the first, with the records that cite them. Raises NotFound. */
   transcript(id: string, options?: { around?: string; limit?: number }): Promise<SessionTurns>;
   /** List every setting with its value and its source (U6). */

@@ -20,6 +20,8 @@ export const METHODS = {
   printed: ["printed", ["document", "rev"]],
   injected: ["injected", []],
   context: ["context", []],
+  state: ["state", []],
+  changeState: ["change_state", []],
   edit: ["edit", ["id", "text"]],
   correct: ["correct", ["id", "text"]],
   pin: ["pin", ["id"]],
@@ -52,6 +54,7 @@ export const METHODS = {
   sessions: ["sessions", []],
   session: ["session", ["id"]],
   summary: ["summary", ["id"]],
+  findSessions: ["find_sessions", ["words"]],
   transcript: ["transcript", ["id"]],
   settings: ["settings", []],
   putSetting: ["put_setting", ["name"]],
@@ -72,6 +75,6 @@ export const METHODS = {
   importRecords: ["import_records", ["records"]],
 };
 // Requests whose `at` is the present.
-export const DATED = ["remember", "edit", "correct", "set_persona", "scope_bind", "leave"];
+export const DATED = ["remember", "change_state", "edit", "correct", "set_persona", "scope_bind", "leave"];
 // Requests that the daemon answers fast.
 export const FAST = ["distil", "get", "job", "pools", "profile", "recall", "status", "stop"];

@@ -24,6 +24,7 @@ from ...protocol.places import places as places_of
 from ...protocol.profile import Delivery, Trigger
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import Kind, Record, Status
+from ...protocol.state import Rewording
 
 if TYPE_CHECKING:
     from .spool_writer import SpoolReceipt
@@ -324,6 +325,26 @@ class RequestMethods:
     ) -> None:
         """Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11)."""
 
+    @sends(request.GetState, reply.CurrentState)
+    def state(self, *, cwd: str = "", pools: Sequence[str] = (), agent: str = "") -> None:
+        """Return where a project or an agent stands: open items, decisions, what to watch, last sessions (C1)."""
+
+    @sends(request.ChangeState, reply.CurrentState)
+    def change_state(
+        self,
+        *,
+        cwd: str = "",
+        pools: Sequence[str] = (),
+        agent: str = "",
+        add: Sequence[str] = (),
+        watch: Sequence[str] = (),
+        close: Sequence[str] = (),
+        reword: Sequence[Rewording] = (),
+        if_rev: str = "",
+    ) -> None:
+        """Add items to the current state, close or reword some (C1). `if_rev`: the revision that the user saw. Raises
+        NotFound, InvalidRequest."""
+
     # --- corrections ---------------------------------------------------------------------------------------------
     @sends(request.Edit, reply.Remembered)
     def edit(self, id: str, text: str, *, dry_run: bool = False) -> None:
@@ -482,6 +503,10 @@ class RequestMethods:
     @sends(request.GetSummary, reply.Summary)
     def summary(self, id: str) -> None:
         """Return what a session asked, did, taught and left open, in its own words (C2). Raises NotFound."""
+
+    @sends(request.FindSessions, reply.SessionsFound)
+    def find_sessions(self, words: str, *, host: str = "", limit: int = 10) -> None:
+        """Return the sessions that have some words in their title or their turns, best first (C2)."""
 
     @sends(request.GetTranscript, reply.SessionTurns)
     def transcript(self, id: str, *, around: str = "", limit: int = 20) -> None:

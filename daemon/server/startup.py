@@ -39,7 +39,9 @@ from ..services.profile.profile_service import ProfileService
 from ..services.recall.recall_service import RecallService
 from ..services.records.records_service import RecordsService
 from ..services.service import Service
+from ..services.sessions.last_time import LastTime
 from ..services.sessions.sessions_service import SessionsService
+from ..services.sessions.state_service import StateService
 from ..services.settings.settings_service import Settings, SettingsService
 from ..services.status.status_service import StatusService, StatusSources
 from ..world import World
@@ -89,9 +91,8 @@ class Daemon:
         folder_pools = FolderPools(identity, stores, core.directory)
         passes = Passes(places.state / "pass.key", places.config / "pass_keys", world.now)
         self._authorisation = authorisation = Authorisation(stores, passes, core.directory, folder_pools.of)
-        capture = CaptureService(
-            core, PoolOpening(stores, identity, core.directory), self._replies.together, self._disabled
-        )
+        opening = PoolOpening(stores, identity, core.directory)
+        capture = CaptureService(core, opening, self._replies.together, self._disabled)
         self._writer = writer = capture.writer
         models = EmbeddingModels(stores, writer, places.data, selection)
         lifecycle = LifecycleService(core, writer, encode=lambda: models.sense.encode)
@@ -104,6 +105,8 @@ class Daemon:
             teach=Annotations(stores, world).teach,
             log_answer=echoes.note_answer,
         )
+        last_time = LastTime(stores, world.now)
+        core.captures.subscribe(lambda event: last_time.captured(event.documents))
         profile = ProfileService(
             core,
             pieces=models.pieces,
@@ -111,6 +114,7 @@ class Daemon:
             echoes=echoes,
             search=recall,
             listener=lifecycle,
+            last_sessions=last_time,
         )
         distillation = DistillationService(
             core,
@@ -141,6 +145,7 @@ class Daemon:
             recall,
             RecordsService(stores, core.directory, core.timeline, lifecycle.change_condition, distillation.wake),
             SessionsService(stores),
+            StateService(core, opening.pool),
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),
             corrections,

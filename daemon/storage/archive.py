@@ -22,6 +22,7 @@ import msgspec
 
 from ...protocol.errors import JournalCorrupt
 from ...protocol.event import Captured, text, with_text
+from ...protocol.instant import micros
 from ...protocol.operation import Cut
 from ...protocol.record import Span
 from ..world import World
@@ -184,6 +185,12 @@ class Archive:
         newest = max(self._seqs_in(document).values(), default=0)
         entry = self.log.get(newest) if newest else None
         return entry.header.at if entry else 0
+
+    def last_event_at(self, document: str) -> int:
+        """Return the time of a document's newest event, in microseconds; 0 for none."""
+        newest = max(((seq, key) for key, seq in self._seqs_in(document).items()), default=None)
+        captured = self._at(*newest) if newest else None
+        return micros(captured.event.at) if captured else 0
 
     def _seqs_in(self, document: str) -> dict[bytes, int]:
         """Return the newest seq of each turn of a document by key; 0 for a damaged row."""

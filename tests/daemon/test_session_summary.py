@@ -54,7 +54,7 @@ EVENTS: list[AnyEvent] = [
     agent(11, "All tests pass.\n```json\n{}\n```\nThe build still fails, because the lock file is old. Let me look."),
     Wrote(turn="todo", at=at(12), text="- update the lock file", form="open"),
     agent(13, "API Error: 529 overloaded"),
-    user(14, "Then leave the build for the next session, please, and tell Sten."),
+    user(14, "Can you leave the build for the next session, please, and tell Sten?"),
 ]
 
 
@@ -83,7 +83,7 @@ def test_a_summary_tells_what_was_asked_done_and_left_open_C2(daemon: Any) -> No
     ]
     assert by_section["ended"] == ["All tests pass. The build still fails, because the lock file is old."]
     assert by_section["open"] == [
-        "unanswered: Then leave the build for the next session, please, and tell Sten.",
+        "unanswered: Can you leave the build for the next session, please, and tell Sten?",
         "update the lock file",
         "npm run build failed",
     ]

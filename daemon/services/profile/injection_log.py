@@ -18,6 +18,7 @@ import msgspec
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.instant import from_micros
 from ....protocol.profile import Injection, Injections, ListInjected, Printed, PrintNoted, Profile, ProfileText
+from .last_time import HEADING
 
 SESSIONS = 200
 """Most sessions with texts on disk, and most with state in memory."""
@@ -33,6 +34,8 @@ WHY = {
     "compact": "its context was compacted",
 }
 CONCERNS = "it concerns the prompt"
+_OF_SESSIONS = HEADING.encode()
+"""Begins words that are a part of what a session said, so that no piece need be in them whole."""
 
 
 class SessionContext(NamedTuple):
@@ -168,12 +171,13 @@ class InjectionLog:
         return Injections(injections=tuple(texts[: max(1, request.limit)]), total=len(texts))
 
     def forget(self, pieces: Sequence[bytes] = ()) -> None:
-        """Delete every file that contains one of these pieces, or all files (T10). Profiles are then due again."""
+        """Delete every file that contains one of these pieces or words of sessions, or all files (T10). Profiles are
+        then due again."""
         with self._lock:
             self._sessions.clear()
             for path in self._folder.glob("*"):
                 content = path.read_bytes()
-                if not pieces or any(piece in content for piece in pieces):
+                if not pieces or _OF_SESSIONS in content or any(piece in content for piece in pieces):
                     path.unlink(missing_ok=True)
 
     # --- sessions ----------------------------------------------------------------------------------------------------

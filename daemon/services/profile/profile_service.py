@@ -30,6 +30,7 @@ from .hot import ProfileCache
 from .injected_prompts import with_prompts
 from .injection_log import InjectionLog, without_delivery
 from .just_said import JustSaid
+from .last_time import LastSessions, LastTimeSection
 from .profile_lines import ProfileLines
 from .prompt_lines import PromptLines, PromptSearch
 
@@ -60,6 +61,7 @@ class ProfileService(Service):
         echoes: EchoLedger,
         search: PromptSearch,
         listener: InjectionListener,
+        last_sessions: LastSessions,
     ) -> None:
         """`pieces`: word pieces of a text for the searching model; `permits`: the records that a reader may see."""
         stores, state, world, config = core.stores, core.places.state, core.world, core.config
@@ -73,6 +75,7 @@ class ProfileService(Service):
         lines = ProfileLines(stores.profile, stores.archive, pieces, self._boost, stores.counters.signals, rules)
         self._cache = ProfileCache(stores.profile, lines, core.directory.title, permits)
         self._just_said = JustSaid(stores, lines.count)
+        self._last_time = LastTimeSection(last_sessions, lines.count)
         self._scheduler, self._is_prepared = core.scheduler, False
         core.captures.subscribe(lambda _: self._prepare())  # a home in use
         self._prompts = PromptLines(search, lines.count)
@@ -104,12 +107,14 @@ class ProfileService(Service):
 
     def profile(self, request: Profile, caller: Caller) -> ProfileText:
         pending = self._stores.pending if caller.is_owner else 0
-        rendered = self._cache.profile(caller.scope, request.budget_tokens, pending, caller.reader)
+        budget = self._last_time.budget(request, caller)
+        rendered = self._cache.profile(caller.scope, budget, pending, caller.reader)
         if not caller.is_owner:
             return without_delivery(self._with_recalled(request, rendered, caller, ()))
         before = self.injections.begin(request)
         if before.ids:
             self._listener.in_context(before.document, before.prompt, before.ids)
+        rendered = self._last_time.added(rendered, request, caller)
         rendered = self._just_said.added(rendered, caller, request.document, request.budget_tokens)
         answer = self._with_recalled(request, rendered, caller, before.ids)
         given = (*rendered.ids, *(answer.recalled.ids if answer.recalled else ()))

@@ -35,11 +35,20 @@ LEAST_EDITS = 3
 SITTING = 4 * 3600 * 1_000_000
 """Microseconds without an event after which a request begins another part of a session."""
 
+TITLE_WORDS = 6
+"""Least words of a request that gives the title."""
+
+PLAN_CALLS = 25
+"""Tool calls after the last change of a plan, above which the agent left it behind."""
+
 LATER_REQUESTS = 2
 """Last requests in which the user's word may put something off."""
 
-WIDTH = 200
-"""Most characters of a text."""
+WIDTH, TITLE = 200, 100
+"""Most characters of a text, and of a title."""
+
+EDIT, COMMIT, CALL = 1.0, 3.0, 0.15
+"""What a request weighs by what the agent did until the next one; a request of fewer than eight words weighs less."""
 
 _EDITS = frozenset(
     "edit write multiedit notebookedit update create_file apply_patch replace write_file str_replace".split()
@@ -100,13 +109,32 @@ class SessionReading:
         return shown_words(captured, self._records)
 
     def title(self, given: str) -> str:
-        """Return the host's title, else the subject of the commit with most files, else the first request."""
+        """Return the host's title, else the subject of the commit with most files, else the first sentence of the first
+        request that led to an edit, of those with enough words."""
         if given:
             return given
         telling = [commit for commit in self.commits if not _DULL.match(commit.subject)]
         if telling:
             return cut(max(telling, key=lambda commit: commit.files).subject)
-        return cut(first_line(self.words(self.requests[0]))) if self.requests else ""
+        sentences = [_sentence(self.words(request)) for request in self.requests]
+        spoken = list(zip(sentences, self.weights(), strict=True))
+        long = [(words, weight) for words, weight in spoken if len(words.split()) >= TITLE_WORDS] or spoken
+        worked = [words for words, weight in long if weight >= EDIT] or [words for words, _ in long]
+        return cut(worked[0], TITLE) if worked else ""
+
+    def weights(self) -> list[float]:
+        """Return what each request led to: edits, commits and calls until the next one."""
+        weights: list[float] = []
+        for captured in self.captures:
+            event = captured.event
+            if is_request(captured):
+                weights.append(0.0)
+            elif weights:
+                weights[-1] += COMMIT * isinstance(event, Committed)
+                if isinstance(event, ToolCalled):
+                    weights[-1] += EDIT if path_of(event) else CALL
+        lengths = (len(self.words(captured).split()) for captured in self.requests)
+        return [(0.1 + weight) * min(1.0, words / 8) for weight, words in zip(weights, lengths, strict=True)]
 
     @property
     def broke_off(self) -> Literal["", "user", "error"]:
@@ -119,32 +147,45 @@ class SessionReading:
         return ""
 
     def open_items(self) -> Iterator[OpenItem]:
-        """Yield what the session leaves open: items of the agent's plan, a last request without an answer, checks whose
-        last run failed, and what the user put off."""
-        unanswered = list(self._unanswered())
-        yield from unanswered
-        for captured in self.captures:
-            if isinstance(captured.event, Wrote) and captured.event.form == "open":
-                for item in self.words(captured).splitlines():
-                    if words := item.strip(" -*"):
-                        yield OpenItem("plan", cut(words), captured.event.turn, captured.event.at)
+        """Yield what the session leaves open: a last request without an answer, items of the agent's plan, checks whose
+        last run failed, and where there is no plan, what the user put off."""
+        unanswered, planned = list(self._unanswered()), list(self._planned())
+        yield from (*unanswered, *planned)
         for check in {check.what: check for check in self.checks}.values():
             if check.state == "failed":
                 yield OpenItem("check", check.what, check.turn, check.at, "failed")
-        told = {item.turn for item in unanswered}
+        if not unanswered and not planned:
+            yield from self._put_off()
+
+    def _planned(self) -> Iterator[OpenItem]:
+        """Yield the open items of the agent's plan, unless the agent left it behind."""
+        plan = next((captured for captured in self.captures if isinstance(captured.event, Planned)), None)
+        if plan is None:  # of a client that tells no plan
+            plan = next((c for c in self.captures if isinstance(c.event, Wrote) and c.event.form == "open"), None)
+            lines = self.words(plan).splitlines() if plan else []
+            items = [words for line in lines if (words := line.strip(" -*"))]
+        else:
+            at = micros(plan.event.at)
+            calls = sum(isinstance(c.event, ToolCalled) and micros(c.event.at) > at for c in self.captures)
+            items = [item.text for item in self.plan if item.status == "open"] if calls <= PLAN_CALLS else []
+        if plan is not None:
+            yield from (OpenItem("plan", cut(item), plan.event.turn, plan.event.at) for item in items)
+
+    def _put_off(self) -> Iterator[OpenItem]:
+        """Yield sentences of the last requests by which the user put something off."""
         for captured in self.requests[-LATER_REQUESTS:]:
-            if captured.event.turn in told:
-                continue
             for sentence in _SENTENCE.findall(self.words(captured)):
                 if _LATER.search(sentence):
                     yield OpenItem("later", cut(sentence), captured.event.turn, captured.event.at, "you said")
 
     def _unanswered(self) -> Iterator[OpenItem]:
-        """Yield the last request if the agent did not come to its end."""
+        """Yield the last request if an error cut it off, or if it is a question to which nothing was said. Most other
+        words that close a session only take leave."""
         last = self.requests[-1] if self.requests else None
         said = next((c for c in reversed(self.captures) if isinstance(c.event, Said)), None)
-        if last is not None and (self.broke_off or said is last):
-            note = {"": "unanswered", "user": "stopped by you", "error": "cut off by an error"}[self.broke_off]
+        is_cut_off = self.broke_off == "error"
+        if last is not None and (is_cut_off or (said is last and "?" in self.words(last))):
+            note = "cut off by an error" if is_cut_off else "unanswered"
             yield OpenItem("request", cut(first_line(self.words(last))), last.event.turn, last.event.at, note)
 
 
@@ -193,7 +234,13 @@ def first_line(words: str) -> str:
     return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
 
 
-def cut(words: str) -> str:
-    """Return the words in one line of at most `WIDTH` characters."""
+def _sentence(words: str) -> str:
+    """Return the first sentence of a request."""
+    line = first_line(words)
+    return next(iter(_SENTENCE.findall(line)), line).strip(" .")
+
+
+def cut(words: str, width: int = WIDTH) -> str:
+    """Return the words in one line of at most `width` characters."""
     words = " ".join(words.split())
-    return words if len(words) <= WIDTH else f"{words[: WIDTH - 1].rstrip()}…"
+    return words if len(words) <= width else f"{words[: width - 1].rstrip()}…"

@@ -6,17 +6,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ....protocol.errors import MemdError, NotFound
+from ....protocol.errors import InvalidRequest, MemdError, NotFound
 from ....protocol.event import Checked, Committed, Ran, ToolCalled
 from ....protocol.instant import from_micros, micros
 from ....protocol.record import Record
 from ....protocol.session import (
+    FindSessions,
+    FoundSession,
     GetSession,
     GetSummary,
     GetTranscript,
     ListSessions,
     SessionOutcome,
     SessionPage,
+    SessionsFound,
     SessionState,
     SessionTurns,
     Summary,
@@ -27,6 +30,7 @@ from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
 from ..service import Caller, Handler, Handlers, Service, owner
 from .reading import SessionReading
+from .session_search import FoundDocument, SessionSearch
 from .summary import lines_of
 from .transcript import transcript
 
@@ -41,7 +45,7 @@ class SessionsService(Service):
     name = "sessions"
 
     def __init__(self, stores: Stores) -> None:
-        self._stores = stores
+        self._stores, self._search = stores, SessionSearch(stores)
 
     @property
     def handlers(self) -> Handlers:
@@ -50,6 +54,7 @@ class SessionsService(Service):
             GetSession: Handler("slow", self.show),
             GetTranscript: Handler("slow", self.transcript),
             GetSummary: Handler("slow", self.summary),
+            FindSessions: Handler("slow", self.find),
         }
 
     def _all(self) -> list[SessionEntry]:
@@ -125,6 +130,21 @@ class SessionsService(Service):
             commits=len(reading.commits),
             lines=lines_of(captures, records, self._resting_on(session)),
         )
+
+    def find(self, request: FindSessions, caller: Caller) -> SessionsFound:
+        """Return the sessions that have some words. Raises InvalidRequest for no words."""
+        if not request.words.strip():
+            raise InvalidRequest("no words to search for", hint='for example: memd session find "pear table"')
+        entries = {e.opened.document: e for e in self._all() if request.host in ("", e.opened.origin.host)}
+        found = self._search.find(request.words, entries, caller.hears)[: request.limit]
+        return SessionsFound(found=tuple(self._found(entries[row.document], row) for row in found))
+
+    def _found(self, session: SessionEntry, row: FoundDocument) -> FoundSession:
+        title = session.opened.origin.title
+        if not title:
+            title = SessionReading(self._stores.archive.turns(row.document), self._stores.records).title("")
+        state = self._state(session)
+        return FoundSession(session=state, title=title, score=round(row.score, 3), line=row.line, turn=row.turn)
 
     def transcript(self, request: GetTranscript, caller: Caller) -> SessionTurns:
         """Return turns of a session, unless its source was revoked. Raises NotFound."""

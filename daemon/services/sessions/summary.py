@@ -11,20 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from ....protocol.event import Captured, Committed, Said, ToolCalled
+from ....protocol.event import Captured, Committed, Said
 from ....protocol.record import Record
 from ....protocol.session import SummaryLine
 from ...projections.records import Records
-from .reading import SessionReading, cut, first_line, is_request, parts_of, path_of
+from .reading import SessionReading, cut, first_line, parts_of
 
 ASKED, FILES, FIRST_COMMITS, LAST_COMMITS, LEARNT = 6, 6, 3, 4, 3
 """Most of each in a part."""
 
 MOST = 25
 """Lines of a part."""
-
-EDIT, COMMIT, CALL = 1.0, 3.0, 0.15
-"""What a request weighs by what the agent did until the next one; a request of fewer than eight words weighs less."""
 
 _NO_END = re.compile(r"API Error|No response requested|\[Request interrupted|Request timed out", re.IGNORECASE)
 _FENCED = re.compile(r"```.*?(?:```|$)", re.DOTALL)
@@ -50,27 +47,13 @@ def lines_of(captures: Sequence[Captured], records: Records, learnt: Iterable[Re
 
 def _asked(part: SessionReading) -> Iterator[SummaryLine]:
     """Yield the requests that led to most work, in their order."""
-    weights = _weights(part)
+    weights = part.weights()
     most = sorted(range(len(weights)), key=lambda place: (-weights[place], place))[:ASKED]
     for place in sorted(most):
         captured = part.requests[place]
         yield SummaryLine(section="asked", text=cut(first_line(part.words(captured))), turn=captured.event.turn)
     if left := len(part.requests) - len(most):
         yield SummaryLine(section="asked", text=f"and {left:,} smaller")
-
-
-def _weights(part: SessionReading) -> list[float]:
-    weights: list[float] = []
-    for captured in part.captures:
-        event = captured.event
-        if is_request(captured):
-            weights.append(0.0)
-        elif weights:
-            weights[-1] += COMMIT * isinstance(event, Committed)
-            if isinstance(event, ToolCalled):
-                weights[-1] += EDIT if path_of(event) else CALL
-    lengths = (len(part.words(captured).split()) for captured in part.requests)
-    return [(0.1 + weight) * min(1.0, words / 8) for weight, words in zip(weights, lengths, strict=True)]
 
 
 def _done(part: SessionReading) -> Iterator[SummaryLine]:
@@ -127,6 +110,9 @@ def _ended(part: SessionReading) -> Iterator[SummaryLine]:
 
 
 def _open(part: SessionReading) -> Iterator[SummaryLine]:
+    if part.broke_off == "user" and part.requests:
+        last = part.requests[-1]
+        yield SummaryLine(section="open", text=cut(f"stopped by you: {part.words(last)}"), turn=last.event.turn)
     for item in part.open_items():
         words = (
             f"{item.text} failed" if item.kind == "check" else f"{item.note}: {item.text}" if item.note else item.text
