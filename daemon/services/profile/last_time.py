@@ -27,8 +27,8 @@ LEAST_BUDGET = 4 * TOKENS
 class LastSessions(Protocol):
     """Tells what the last session in a project did."""
 
-    def is_told(self, pool: str) -> bool:
-        """Whether a session of the pool is new enough to be told."""
+    def is_told(self, pool: str, document: str, hears: Callable[[str], bool] | None) -> bool:
+        """Whether a session of the pool other than `document` is new enough to be told, and has something to tell."""
         ...
 
     def lines(self, pool: str, document: str, hears: Callable[[str], bool] | None) -> tuple[str, list[str]]:
@@ -45,9 +45,10 @@ class LastTimeSection:
 
     def budget(self, request: Profile, caller: Caller) -> int:
         """Return the tokens that the other lines may take. It is the same on every turn of a session."""
-        pool = _project(caller.scope)
-        is_told = pool and caller.is_owner and request.budget_tokens >= LEAST_BUDGET and self._sessions.is_told(pool)
-        return request.budget_tokens - TOKENS if is_told else request.budget_tokens
+        pool, budget = _project(caller.scope), request.budget_tokens
+        if not pool or not caller.is_owner or budget < LEAST_BUDGET:
+            return budget
+        return budget - TOKENS * self._sessions.is_told(pool, request.document, caller.hears)
 
     def added(self, profile: ProfileText, request: Profile, caller: Caller) -> ProfileText:
         """Return the profile with the section where a session starts, or where no session asks."""

@@ -24,6 +24,9 @@ REQUESTS, COMMITS, ITEMS = 2, 3, 4
 READ = 3
 """Newest sessions that are read until one has something to tell."""
 
+TELLING = 1024
+"""Sessions of which it is remembered whether they have something to tell."""
+
 KEPT = 8
 """Newest sessions of a pool that are remembered."""
 
@@ -35,6 +38,7 @@ class LastTime:
         """`now`: microseconds."""
         self._stores, self._now = stores, now
         self._newest: dict[str, list[LastSession]] = {}
+        self._telling: dict[str, int] = {}  # 0, or the time of the last event at which there was nothing to tell
         self._lock = threading.Lock()
 
     def captured(self, documents: Iterable[str]) -> None:
@@ -49,23 +53,40 @@ class LastTime:
                 row = LastSession(entry, self._stores.archive.last_event_at(document))
                 self._newest[entry.opened.project] = [row, *others][:KEPT]
 
-    def is_told(self, pool: str) -> bool:
-        """Whether a session of the pool is new enough to be told."""
-        return any(self._now() - row.last_at <= DAYS * DAY for row in self._rows(pool))
+    def is_told(self, pool: str, document: str, hears: Callable[[str], bool] | None) -> bool:
+        """Whether a session of the pool other than `document` is new enough to be told, and has something to tell."""
+        return self._last(pool, document, hears) is not None
 
     def lines(self, pool: str, document: str, hears: Callable[[str], bool] | None) -> tuple[str, list[str]]:
         """Return the day of the last session before `document`, and its lines, the most useful first; none if there is
         nothing to tell."""
+        last = self._last(pool, document, hears)
+        if last is None:
+            return "", []
+        reading = self._reading(last.opened.document)
+        return day(reading.last_at), list(_told(reading, last))
+
+    def _last(self, pool: str, document: str, hears: Callable[[str], bool] | None) -> SessionEntry | None:
+        """Return the newest session of a pool that has something to tell, among the newest few."""
         rows = [row for row in self._rows(pool) if row.entry.opened.document != document]
-        rows = [row for row in rows if self._now() - row.last_at <= DAYS * DAY]
-        for row in rows[:READ]:
+        for row in [row for row in rows if self._now() - row.last_at <= DAYS * DAY][:READ]:
             session = row.entry.opened.document
-            if (hears is not None and not hears(session)) or self._stores.sources.session(session) is None:
-                continue
-            reading = SessionReading(self._stores.archive.turns(session), self._stores.records)
-            if reading.is_worth_telling:
-                return day(reading.last_at), list(_told(reading, row.entry))
-        return "", []
+            if (hears is None or hears(session)) and self._stores.sources.session(session) and self._is_telling(row):
+                return row.entry
+        return None
+
+    def _is_telling(self, row: LastSession) -> bool:
+        """Whether a session has something to tell. It is read again only if it had nothing and has new captures."""
+        session = row.entry.opened.document
+        known = self._telling.get(session)
+        if known is None or (known and known != row.last_at):
+            if len(self._telling) >= TELLING:
+                self._telling.clear()
+            self._telling[session] = known = 0 if self._reading(session).is_worth_telling else row.last_at
+        return not known
+
+    def _reading(self, document: str) -> SessionReading:
+        return SessionReading(self._stores.archive.turns(document), self._stores.records)
 
     def _rows(self, pool: str) -> list[LastSession]:
         """Return the newest sessions of a pool, the newest first."""
