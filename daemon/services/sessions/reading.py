@@ -23,6 +23,7 @@ from ....protocol.event import (
     Wrote,
 )
 from ....protocol.instant import micros
+from ....stages.commitments import subject
 from ...projections.records import Records
 from .transcript import shown_words
 
@@ -35,8 +36,8 @@ LEAST_EDITS = 3
 SITTING = 4 * 3600 * 1_000_000
 """Microseconds without an event after which a request begins another part of a session."""
 
-TITLE_WORDS = 6
-"""Least words of a request that gives the title."""
+TITLE_STEMS = 4
+"""Least stems, without stop words, of a request that gives the title."""
 
 PLAN_CALLS = 25
 """Tool calls after the last change of a plan, above which the agent left it behind."""
@@ -61,7 +62,9 @@ _LATER = re.compile(
     r"|morgen|nächstes mal|erinner\w* mich|demain|la prochaine fois|mañana|la próxima vez|domani)\b",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\s|$)[\s]*|\n+|$)")
+SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$))+[.!?]*")
+"""A sentence or a line; a point within a word, such as that of a file's name, ends none."""
+
 
 OpenKind = Literal["plan", "request", "check", "later"]
 
@@ -110,7 +113,7 @@ class SessionReading:
 
     def title(self, given: str) -> str:
         """Return the host's title, else the subject of the commit with most files, else the first sentence of the first
-        request that led to an edit, of those with enough words."""
+        request that led to an edit, of those with enough words of their own."""
         if given:
             return given
         telling = [commit for commit in self.commits if not _DULL.match(commit.subject)]
@@ -118,7 +121,7 @@ class SessionReading:
             return cut(max(telling, key=lambda commit: commit.files).subject)
         sentences = [_sentence(self.words(request)) for request in self.requests]
         spoken = list(zip(sentences, self.weights(), strict=True))
-        long = [(words, weight) for words, weight in spoken if len(words.split()) >= TITLE_WORDS] or spoken
+        long = [(words, weight) for words, weight in spoken if len(subject(words)) >= TITLE_STEMS] or spoken
         worked = [words for words, weight in long if weight >= EDIT] or [words for words, _ in long]
         return cut(worked[0], TITLE) if worked else ""
 
@@ -174,7 +177,7 @@ class SessionReading:
     def _put_off(self) -> Iterator[OpenItem]:
         """Yield sentences of the last requests by which the user put something off."""
         for captured in self.requests[-LATER_REQUESTS:]:
-            for sentence in _SENTENCE.findall(self.words(captured)):
+            for sentence in SENTENCE.findall(self.words(captured)):
                 if _LATER.search(sentence):
                     yield OpenItem("later", cut(sentence), captured.event.turn, captured.event.at, "you said")
 
@@ -237,7 +240,7 @@ def first_line(words: str) -> str:
 def _sentence(words: str) -> str:
     """Return the first sentence of a request."""
     line = first_line(words)
-    return next(iter(_SENTENCE.findall(line)), line).strip(" .")
+    return next(iter(SENTENCE.findall(line)), line).strip(" .")
 
 
 def cut(words: str, width: int = WIDTH) -> str:

@@ -14,18 +14,21 @@ import msgspec
 from ....protocol.event import Captured, Committed, Said
 from ....protocol.record import Record
 from ....protocol.session import SummaryLine
+from ....stages.commitments import subject
 from ...projections.records import Records
-from .reading import SessionReading, cut, first_line, parts_of
+from .reading import SENTENCE, SessionReading, cut, first_line, parts_of
 
 ASKED, FILES, FIRST_COMMITS, LAST_COMMITS, LEARNT = 6, 6, 3, 4, 3
 """Most of each in a part."""
+
+STEMS = 2
+"""Least stems, without stop words, of a request that is told: "yes, do it" tells nothing alone."""
 
 MOST = 25
 """Lines of a part."""
 
 _NO_END = re.compile(r"API Error|No response requested|\[Request interrupted|Request timed out", re.IGNORECASE)
 _FENCED = re.compile(r"```.*?(?:```|$)", re.DOTALL)
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\s|$)[\s]*|\n+|$)")
 _NEXT = re.compile(r"(?:let me|i.ll|i will|now i|next,? i|let.s)\b", re.IGNORECASE)
 _UNTOLD = (":", "?", "…")
 _LEARNT = frozenset({"decision", "convention", "preference", "lesson", "principle", "procedure"})
@@ -48,7 +51,8 @@ def lines_of(captures: Sequence[Captured], records: Records, learnt: Iterable[Re
 def _asked(part: SessionReading) -> Iterator[SummaryLine]:
     """Yield the requests that led to most work, in their order."""
     weights = part.weights()
-    most = sorted(range(len(weights)), key=lambda place: (-weights[place], place))[:ASKED]
+    telling = [place for place, captured in enumerate(part.requests) if len(subject(part.words(captured))) >= STEMS]
+    most = sorted(telling, key=lambda place: (-weights[place], place))[:ASKED]
     for place in sorted(most):
         captured = part.requests[place]
         yield SummaryLine(section="asked", text=cut(first_line(part.words(captured))), turn=captured.event.turn)
@@ -98,7 +102,7 @@ def _ended(part: SessionReading) -> Iterator[SummaryLine]:
         event = captured.event
         if isinstance(event, Said) and event.role == "assistant" and not _NO_END.search(event.text):
             words = _FENCED.sub("", part.words(captured))
-            said = [sentence.strip(" #*>-\n") for sentence in _SENTENCE.findall(words)]
+            said = [sentence.strip(" #*>-\n") for sentence in SENTENCE.findall(words)]
             telling = [
                 sentence
                 for sentence in said
