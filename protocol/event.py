@@ -160,6 +160,20 @@ class Interrupted(Event, tag="interrupted", frozen=True, kw_only=True):
     by: Literal["user", "error"] = "user"
 
 
+HandoverTexts = Annotated[
+    tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=300)], ...], msgspec.Meta(max_length=12)
+]
+
+
+class HandedOver(Event, tag="handed_over", frozen=True, kw_only=True):
+    """An agent hands its session over: what is done, decided, still open, and which open items it closed (C1)."""
+
+    done: HandoverTexts = ()
+    decided: HandoverTexts = ()
+    open: HandoverTexts = ()
+    closed: HandoverTexts = ()
+
+
 class Stated(Event, tag="stated", frozen=True, kw_only=True):
     """The user changed the current state of a pool (C1): `text` is a new item, "" for none; `closes` names the item
     that is closed or replaced. `turn` is the new item's id."""
@@ -201,11 +215,15 @@ AnyEvent = (
     | Planned
     | Interrupted
     | Stated
+    | HandedOver
     | Ran
     | SessionStarted
     | SessionEnded
 )
 
+
+HANDOVER = ("done", "decided", "open", "closed")
+"""The parts of a hand-over."""
 
 _MARKS: dict[PlanStatus, str] = {"open": "[ ]", "done": "[x]", "dropped": "[-]"}
 
@@ -215,6 +233,8 @@ def trust(event: AnyEvent) -> Trust:
     match event:
         case Said() | Noted():
             return event.role
+        case HandedOver():
+            return "assistant"
         case Reworded() | Stated():
             return "user"
         case Wrote():
@@ -236,6 +256,8 @@ def text(event: AnyEvent) -> str:
             return event.subject
         case Planned():
             return "\n".join(f"{_MARKS[item.status]} {item.text}" for item in event.items)
+        case HandedOver():
+            return "\n".join(f"{name}: {line}" for name in HANDOVER for line in getattr(event, name))
         case _:
             return ""
 
@@ -253,6 +275,10 @@ def with_text(event: AnyEvent, words: str) -> AnyEvent:
             lines = (line[len(_MARKS["open"]) :].lstrip() for line in words.split("\n"))
             kept = (PlanItem(line, item.status) for line, item in zip(lines, event.items, strict=False))
             return msgspec.structs.replace(event, items=tuple(kept))
+        case HandedOver():
+            rows = [line.partition(": ") for line in words.split("\n")]
+            parts = {name: tuple(line for key, _, line in rows if key == name and line) for name in HANDOVER}
+            return msgspec.structs.replace(event, **parts)
         case ToolCalled():
             name = " ".join(event.name.split())
             arguments = words.removeprefix(name).strip() if words.startswith(name) else words

@@ -17,7 +17,7 @@ from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
 from .scope import Agent, Bound, Left, RecordsMoved, Scope
-from .session import SessionOutcome, SessionPage, SessionsFound, SessionTurns, Summary
+from .session import HandoverTaken, SessionOutcome, SessionPage, SessionsFound, SessionTurns, Summary
 from .settings import SettingList
 from .state import CurrentState
 
@@ -339,5 +339,7 @@ _RecordData = Record | Page | Explained | Journaled | ExportPage | RecordsImport
 _ChangeData = Taken | Remembered | Judgement | Proposed | Inbox | Decided | ForgetPlan | Slumbered | FadingList
 _PoolData = PoolList | Scope | Bound | RecordsMoved | Left | Agent | PassGranted | Revocation | Grants
 _ServiceData = StatusText | Done | JobState | ModelList | BackupList | DiskUse | DeadLetters | Pauses | SettingList
-_SessionData = ActivityPage | SessionPage | SessionOutcome | SessionTurns | Summary | SessionsFound | CurrentState
+_SessionData = (
+    ActivityPage | SessionPage | SessionOutcome | SessionTurns | Summary | SessionsFound | HandoverTaken | CurrentState
+)
 AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData

@@ -33,7 +33,7 @@ from .record import Kind, Status
 from .reply import ExportedRecord
 from .request_fields import PROTOCOL, Many, Names, Request, WaitMs
 from .scope import OpenAgent
-from .session import FindSessions, GetSession, GetSummary, GetTranscript, ListSessions
+from .session import FindSessions, GetSession, GetSummary, GetTranscript, HandOver, ListSessions
 from .settings import ListSettings, PutSetting
 from .state import ChangeState, GetState
 
@@ -287,7 +287,7 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
 
 _Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
 _Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline
-_Sessions = ListSessions | GetSession | GetTranscript | GetSummary | FindSessions | GetState | ChangeState
+_Sessions = ListSessions | GetSession | GetTranscript | GetSummary | FindSessions | HandOver | GetState | ChangeState
 _Changes = (
     Capture | Remember | Edit | Correct | Restore | Pin | PlanReview | Learn | AddEvidence | SetPersona | Undo | Redo
 )

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .event import Checked, Committed
+from .event import Checked, Committed, HandoverTexts
+from .instant import Instant
 from .record import Status
 from .request_fields import Many, Request
 
@@ -105,11 +106,38 @@ class SessionsFound(msgspec.Struct, frozen=True, kw_only=True):
     found: tuple[FoundSession, ...]
 
 
+class HandOver(Request, tag="hand_over", frozen=True, kw_only=True):
+    """Keep what an agent writes at a session's end for the next one (C1). `document`: the session, as `host:id`."""
+
+    document: str
+    at: Instant
+    done: HandoverTexts = ()
+    decided: HandoverTexts = ()
+    open: HandoverTexts = ()
+    closed: HandoverTexts = ()
+
+
+class HandoverLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of a hand-over. `verified`: the session has all its paths, commits, names and numbers, one of which is
+    distinct; `told`: the agent's word; `refused`: the session does not have the `missing` paths, commits or numbers."""
+
+    section: str
+    text: str
+    state: Literal["verified", "told", "refused"]
+    missing: tuple[str, ...] = ()
+
+
+class HandoverTaken(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `hand_over`: the lines, as far as memd can check them now; what the session says later may change it."""
+
+    lines: tuple[HandoverLine, ...]
+
+
 class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line of a summary, and the turn that says it, "" for one that counts. `part`: from 1; a session that was taken
     up again after hours has another part."""
 
-    section: Literal["asked", "done", "learnt", "ended", "open"]
+    section: Literal["asked", "done", "learnt", "ended", "handover", "open"]
     text: str
     turn: str = ""
     part: int = 1

@@ -19,6 +19,8 @@ from ...protocol.recall import Belief, Heard, Hit, Line, Outdated
 from ...protocol.record import OPEN_QUESTION, STATES, Record
 from ...protocol.reply import Change
 from ...protocol.scope import check_agent
+from ...protocol.session import Summary
+from ...protocol.state import CurrentState
 from ..python.client import Client, remembering, session_here
 from ..python.spool_writer import SpoolReceipt
 from . import tools
@@ -26,6 +28,7 @@ from . import tools
 _FENCE = re.compile(r"</?memd-context", re.IGNORECASE)
 _QUOTE = 300
 _AROUND = 12
+_SESSIONS = 3
 SESSIONS = 200
 """Open sessions among which the calling one is looked for."""
 
@@ -85,8 +88,12 @@ class Calls:
         return result, _fenced(_recalled(result))
 
     def remember(self, arguments: tools.RememberArguments) -> tuple[tools.RememberResult, str]:
-        """Save a text with the assistant's trust, quarantined (W2)."""
+        """Save a text with the assistant's trust, quarantined (W2), or a hand-over (C1)."""
         folder = self._folder(arguments.cwd)
+        if bool(arguments.text.strip()) == (arguments.handover is not None):
+            raise InvalidRequest("give one of `text` and `handover`", hint="a hand-over is for the end of a session")
+        if arguments.handover is not None:
+            return self._hand_over(arguments.handover, folder, arguments.agent)
         request = remembering(
             arguments.text,
             cwd=folder,
@@ -145,7 +152,33 @@ class Calls:
         )
         return result, _fenced(_history(result))
 
+    def _hand_over(self, handed: tools.Handover, folder: str, agent: str) -> tuple[tools.RememberResult, str]:
+        """Keep a hand-over with the session that calls. Raises InvalidRequest where that is not known."""
+        document = self._session(folder, agent)
+        if not document:
+            raise InvalidRequest(
+                "memd does not know which session calls", hint="the host's hooks tell it: `memd setup` connects them"
+            )
+        lines = self._client.hand_over(document, **msgspec.structs.asdict(handed)).lines
+        refused = [f"{line.text} (not in this session: {', '.join(line.missing)})" for line in lines if line.missing]
+        verified = sum(line.state == "verified" for line in lines)
+        note = f"Handed over: {len(lines) - len(refused)} of {len(lines)} lines, {verified} verified."
+        if refused:
+            note += f" Refused so far: {'; '.join(refused)}. Later turns of this session may verify them."
+        return tools.RememberResult(id="", status="handed over", kept=False, note=note, refused=refused), note
+
+    def _part(self, arguments: tools.ProfileArguments) -> str:
+        """Return where the project stands, or what its last sessions did."""
+        state = self._client.state(cwd=self._folder(arguments.cwd), agent=arguments.agent)
+        if arguments.part == "state":
+            return _fenced(_state(state)) if state.items else ""
+        told = [self._client.summary(item.id) for item in state.items if item.section == "sessions"][:_SESSIONS]
+        return _fenced(line for summary in told for line in _session_lines(summary)) if told else ""
+
     def profile(self, arguments: tools.ProfileArguments) -> tuple[tools.ProfileResult, str]:
+        if arguments.part != "profile":
+            text = self._part(arguments)
+            return tools.ProfileResult(text=text, rev="", ids=[], searched=[]), text or "Nothing is known yet."
         profile = self._client.profile(cwd=self._folder(arguments.cwd), agent=arguments.agent)
         check_agent(arguments.agent, (), profile.scope)
         result = tools.ProfileResult(
@@ -254,6 +287,24 @@ def _history(history: tools.HistoryResult) -> Iterator[str]:
 def _line(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= 2 * _QUOTE else words[: 2 * _QUOTE].rstrip() + "…"
+
+
+def _state(state: CurrentState) -> Iterator[str]:
+    """Yield the lines of a project's state."""
+    heading = ""
+    for item in state.items:
+        if item.section != heading:
+            heading = item.section
+            yield f"## {heading.capitalize()}"
+        note = f"{item.note}: " if item.note and item.by != "check" else ""
+        end = f" {item.note}" if item.by == "check" else ""
+        yield _line(f"- {note}{item.text}{end} [{item.id}, {item.by}, {_day(item.since or item.at)}]")
+
+
+def _session_lines(summary: Summary) -> Iterator[str]:
+    """Yield the lines of a session's summary."""
+    yield _line(f"## {summary.title} [{summary.session.document}, {_day(summary.last_at)}]")
+    yield from (_line(f"- {line.section}: {line.text}") for line in summary.lines)
 
 
 def _day(at: str) -> str:

@@ -7,7 +7,7 @@ them; an unknown argument is refused; a read-only server has no tool that writes
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from msgspec import Meta
@@ -61,15 +61,26 @@ class RecallArguments(Arguments, frozen=True, kw_only=True):
     ] = False
 
 
+class Handover(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Name files, commits and numbers as this session has them. `closed`: open items of earlier sessions."""
+
+    done: list[str] = []
+    decided: list[str] = []
+    open: list[str] = []
+    closed: list[str] = []
+
+
 class RememberArguments(Arguments, frozen=True, kw_only=True):
     """Of memory_remember."""
 
     text: Annotated[
         str,
-        Meta(
-            min_length=1, max_length=4000, description="One self-contained statement, with its reason where it has one."
-        ),
-    ]
+        Meta(max_length=4000, description="One self-contained statement, with its reason where it has one."),
+    ] = ""
+    handover: Annotated[
+        Handover | None,
+        Meta(description="Instead of `text`: what the next session needs."),
+    ] = None
     cwd: Cwd = ""
     pool: Annotated[
         str,
@@ -98,6 +109,10 @@ class ProfileArguments(Arguments, frozen=True, kw_only=True):
     """Of memory_profile."""
 
     cwd: Cwd = ""
+    part: Annotated[
+        Literal["profile", "state", "sessions"],
+        Meta(description="`state`: what is open and decided; `sessions`: what the last ones did."),
+    ] = "profile"
     agent: Annotated[str, Meta(max_length=64, description="Also show this agent's memory.")] = ""
 
 
@@ -171,13 +186,15 @@ class RecallResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class RememberResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept`: the text waits on this machine until memd runs again; `pool`: "" until memd has chosen it."""
+    """`kept`: the text waits on this machine until memd runs again; `pool`: "" until memd has chosen it. `refused`: the
+    lines of a hand-over that name what the session does not have."""
 
     id: str
     status: str
     kept: bool
     note: str
     pool: str = ""
+    refused: list[str] = []
 
 
 class ForgetResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -336,6 +336,24 @@ export interface Grants {
   grants: GrantState[];
   sources: RevokedSource[];
 }
+export interface HandedOver {
+  event: "handed_over";
+  turn: string;
+  at: string;
+  done?: string[];
+  decided?: string[];
+  open?: string[];
+  closed?: string[];
+}
+export interface HandoverLine {
+  section: string;
+  text: string;
+  state: "refused" | "told" | "verified";
+  missing?: string[];
+}
+export interface HandoverTaken {
+  lines: HandoverLine[];
+}
 export interface Heard {
   document: string;
   turn: string;
@@ -1054,7 +1072,7 @@ export interface Summary {
   lines: SummaryLine[];
 }
 export interface SummaryLine {
-  section: "asked" | "done" | "ended" | "learnt" | "open";
+  section: "asked" | "done" | "ended" | "handover" | "learnt" | "open";
   text: string;
   turn: string;
   part: number;
@@ -1161,7 +1179,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */
@@ -1196,6 +1214,8 @@ export interface RequestMethods {
   injected(options?: { session?: string; limit?: number }): Promise<Injections>;
   /** Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11). */
   context(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string; tags?: string[]; days?: number }): Promise<ContextPackage>;
+  /** Keep what an agent writes at a session's end for the next one (C1). Raises NotFound, InvalidRequest. */
+  handOver(document: string, options?: { at?: string; done?: string[]; decided?: string[]; open?: string[]; closed?: string[] }): Promise<HandoverTaken>;
   /** Return where a project or an agent stands: open items, decisions, what to watch, last sessions (C1). */
   state(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string }): Promise<CurrentState>;
   /** Add items to the current state, close or reword some (C1). `if_rev`: the revision that the user saw. Raises NotFound, InvalidRequest. */

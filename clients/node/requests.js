@@ -20,6 +20,7 @@ export const METHODS = {
   printed: ["printed", ["document", "rev"]],
   injected: ["injected", []],
   context: ["context", []],
+  handOver: ["hand_over", ["document"]],
   state: ["state", []],
   changeState: ["change_state", []],
   edit: ["edit", ["id", "text"]],
@@ -75,6 +76,6 @@ export const METHODS = {
   importRecords: ["import_records", ["records"]],
 };
 // Requests whose `at` is the present.
-export const DATED = ["remember", "change_state", "edit", "correct", "set_persona", "scope_bind", "leave"];
+export const DATED = ["remember", "hand_over", "change_state", "edit", "correct", "set_persona", "scope_bind", "leave"];
 // Requests that the daemon answers fast.
 export const FAST = ["distil", "get", "job", "pools", "profile", "recall", "status", "stop"];

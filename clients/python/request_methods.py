@@ -325,6 +325,18 @@ class RequestMethods:
     ) -> None:
         """Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11)."""
 
+    @sends(request.HandOver, reply.HandoverTaken)
+    def hand_over(
+        self,
+        document: str,
+        *,
+        done: Sequence[str] = (),
+        decided: Sequence[str] = (),
+        open: Sequence[str] = (),
+        closed: Sequence[str] = (),
+    ) -> None:
+        """Keep what an agent writes at a session's end for the next one (C1). Raises NotFound, InvalidRequest."""
+
     @sends(request.GetState, reply.CurrentState)
     def state(self, *, cwd: str = "", pools: Sequence[str] = (), agent: str = "") -> None:
         """Return where a project or an agent stands: open items, decisions, what to watch, last sessions (C1)."""

@@ -121,6 +121,26 @@ def test_in_depth_an_answer_holds_what_lies_around_Q3(running: RunningDaemon) ->
     assert found["changes"][0] in text and "rotates clockwise" in found["changes"][0]
 
 
+def test_an_agent_hands_its_session_over_and_reads_where_the_project_stands_C1(running: RunningDaemon) -> None:
+    origin = Origin(host="claude-code", session="handing", cwd="/tmp")
+    asked = Said(turn="1", at="2026-11-02T09:00:00Z", role="user", text="Please mend the gates in gates/hinge.py.")
+    again = Said(turn="2", at="2026-11-02T09:01:00Z", role="user", text="And now please oil them all, too.")
+    with running.client() as client:
+        client.capture(origin, [asked, again])
+    named = {**running.environment, "MEMD_SESSION": origin.document}
+    handed = {"open": ["oil gates/hinge.py"], "done": ["gates/latch.py is mended"]}
+    failed, text, value = call(named, "memory_remember", handover=handed, cwd="/tmp")
+    assert not failed and value["status"] == "handed over" and "gates/latch.py" in value["refused"][0]
+    assert "1 of 2 lines, 1 verified" in text
+    failed, text, _ = call(named, "memory_profile", part="state", cwd="/tmp")
+    assert not failed and "oil gates/hinge.py" in text and text.startswith("<memd-context>")
+    failed, text, _ = call(named, "memory_profile", part="sessions", cwd="/tmp")
+    assert not failed and "asked: Please mend the gates" in text and "latch" not in text
+    assert call(named, "memory_remember", handover=handed, text="x", cwd="/tmp")[0], "one of both"
+    assert call(named, "memory_remember", cwd="/tmp")[0]
+    assert call(running.environment, "memory_remember", handover=handed, cwd="/nowhere")[0], "no session is known"
+
+
 def test_what_an_agent_remembers_is_its_own_word_and_quarantined_W11(running: RunningDaemon) -> None:
     told = call(running.environment, "memory_remember", text="The quokka build needs ninja.", cwd="/tmp")
     assert told[2]["status"] == "quarantined"

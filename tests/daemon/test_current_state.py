@@ -271,11 +271,11 @@ def test_an_old_session_or_a_small_budget_tells_no_last_time_C1(home: Home) -> N
     home.live("old", [said(9, "Please bring the orchard in order."), *edits(9, 3)])
     assert not last_time(home.profile("next").text)
     home.live("new", [said(1, "Please bring the orchard in order again."), *edits(1, 3)])
-    for _ in range(100):  # the daemon answers a capture before it follows it
-        if told := last_time(home.profile("next").text):
-            break
+    end = time.monotonic() + 20
+    while not last_time(home.profile("next").text):  # the daemon answers a capture before it follows it
+        assert time.monotonic() < end
         time.sleep(0.05)
-    assert told and not last_time(home.profile("next", budget_tokens=400).text)
+    assert not last_time(home.profile("next", budget_tokens=400).text)
 
 
 def test_the_last_time_has_few_tokens_and_no_order_of_a_stranger_C1_P19(home: Home) -> None:
@@ -300,3 +300,72 @@ def test_sessions_are_found_by_title_and_by_words_C2(home: Home) -> None:
         assert client.find_sessions("gate", host="pi").found == ()
         with pytest.raises(InvalidRequest):
             client.find_sessions("  ")
+
+
+# --- hand-over -------------------------------------------------------------------------------------------------------
+def worked(home: Home) -> list[AnyEvent]:
+    """The events of a session with files, a commit and a check."""
+    return [
+        said(2, "Please mend the gates of the orchard."),
+        *edits(2, 1),
+        ToolCalled(turn="e", at=at(2), name="Edit", arguments='{"file_path":"/x/gates/hinge.py"}', outcome="ok"),
+        Checked(turn="k", at=at(2), what="pytest", passed=41, state="passed"),
+        Committed(turn="c", at=at(2), id="0a1b2c3", subject="gates: hinges close again", files=2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "state", "missing"),
+    [
+        ("gates/hinge.py closes again, 41 tests pass", "verified", ()),
+        ("committed as 0a1b2c3", "verified", ()),
+        ("committed as 9f8e7d6", "refused", ("9f8e7d6",)),
+        ("gates/latch.py closes again", "refused", ("gates/latch.py",)),
+        ("gates/hinge.py closes again, 42 tests pass", "refused", ("42",)),
+        ("all the gates close again", "told", ()),
+        ("41 tests pass", "told", ()),
+        ("`close_quietly` is renamed in gates/hinge.py", "told", ()),
+    ],
+)
+def test_a_line_of_a_hand_over_is_checked_against_its_session_C1(
+    home: Home, line: str, state: str, missing: tuple[str, ...]
+) -> None:
+    home.live("one", worked(home))
+    with home.daemon.client() as client:
+        (checked,) = client.hand_over("claude-code:one", done=[line]).lines
+        assert (checked.state, checked.missing) == (state, missing)
+        told = [told.text for told in client.summary("claude-code:one").lines if told.section == "handover"]
+    shown = {"verified": [f"done: {line}"], "told": [f"done: {line} (the agent says)"], "refused": []}
+    assert told == shown[state]
+
+
+def test_a_hand_over_opens_items_and_closes_earlier_ones_only_if_it_is_verified_C1(home: Home) -> None:
+    first(home)
+    home.live("two", [*worked(home), plan(2, left=[PEARS, PLUMS, SHEDS])])
+    with home.daemon.client() as client:
+        closed = [f"{PLUMS}: gates/hinge.py", SHEDS]
+        client.hand_over("claude-code:two", open=["oil gates/hinge.py before winter"], closed=closed)
+    home.live("three", [said(1, "Is it cold?"), said(1, "No.", "assistant")])
+    assert sorted(home.texts()) == sorted([PEARS, PLUMS, SHEDS, "oil gates/hinge.py before winter"])
+
+
+def test_what_the_session_says_later_verifies_a_line_C1(home: Home) -> None:
+    home.live("one", [said(2, "Please mend the gates of the orchard."), *edits(2, 3)])
+    with home.daemon.client() as client:
+        (line,) = client.hand_over("claude-code:one", open=["oil gates/hinge.py before winter"]).lines
+        assert line.state == "refused" and home.texts() == []
+    home.live("one", worked(home)[2:])
+    assert home.texts() == ["oil gates/hinge.py before winter"]
+
+
+def test_an_empty_hand_over_and_an_unknown_session_are_refused_and_a_secret_is_removed_C1(home: Home) -> None:
+    home.live("one", worked(home))
+    with home.daemon.client() as client:
+        with pytest.raises(InvalidRequest):
+            client.hand_over("claude-code:one")
+        with pytest.raises(NotFound):
+            client.hand_over("claude-code:nobody", done=["x"])
+        key = "AKIA" + "IOSFODNN7EXAMPLE"
+        client.hand_over("claude-code:one", open=[f"replace the key {key} soon"], done=["the gates close"])
+        assert key not in repr(client.summary("claude-code:one")) + repr(home.state())
+        assert "the gates close" in repr(client.summary("claude-code:one"))

@@ -94,7 +94,7 @@ def test_every_line_with_a_turn_quotes_it_and_lines_are_few_C2(daemon: Any) -> N
     many = [user(n, f"Request number {n} asks for the pears of tree {n}, which are many.") for n in range(40)]
     summary = told(daemon, [*many, *(edit(n, f"/x/{n}.py") for n in range(40, 58))], "Pears")
     assert summary.title == "Pears" and len(summary.lines) <= 25
-    assert any(line.text == "and 34 smaller" for line in summary.lines)
+    assert summary.requests == 40 and sum(line.section == "asked" for line in summary.lines) == 6
     said = {event.turn: event.text for event in many}
     assert all(line.text in said[line.turn] for line in summary.lines if line.section == "asked" and line.turn)
 
@@ -136,9 +136,7 @@ def test_a_session_that_goes_on_gets_another_part_and_the_first_one_stays_C2(dae
         Said(
             turn="u200", at="2026-11-03T08:00:00Z", role="user", text="Good morning, now mend the build of the pears."
         ),
-        Said(
-            turn="u201", at="2026-11-03T08:10:00Z", role="user", text="And then tell me what else is left to be done."
-        ),
+        Said(turn="u201", at="2026-11-03T08:10:00Z", role="user", text="And then count the crates in the cellar."),
         Said(turn="a202", at="2026-11-03T08:20:00Z", role="assistant", text="The build is mended. Nothing is left."),
     ]
     both = told(daemon, morning).lines
@@ -158,7 +156,7 @@ def test_the_plan_and_a_broken_off_end_are_told_C2(daemon: Any) -> None:
         Interrupted(turn="i5", at=at(5)),
     ]
     lines = [(line.section, line.text) for line in told(daemon, events).lines]
-    assert ("done", "of the plan (1 of 2): Sort the pears") in lines
+    assert ("done", "ticked in the plan (1 of 2): Sort the pears") in lines
     assert [text for section, text in lines if section == "open"] == [
         "stopped by you: Now begin with the counting of all the pears.",
         "Count the pears",

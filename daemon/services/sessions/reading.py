@@ -25,6 +25,7 @@ from ....protocol.event import (
 from ....protocol.instant import micros
 from ....stages.commitments import subject
 from ...projections.records import Records
+from .handover import checked_handover
 from .transcript import shown_words
 
 LEAST_REQUESTS = 2
@@ -56,6 +57,9 @@ _EDITS = frozenset(
 )
 _PATH = re.compile(r'"(?:file_path|path|notebook_path|filePath)"\s*:\s*"((?:[^"\\]|\\.)+)"')
 _COMMAND_PATH = re.compile(r'"command"\s*:\s*"([\w./-]+\.\w+)"')
+_TESTS = re.compile(r"test|spec|jest|mocha|tox|nox|ava\b|cypress|playwright", re.IGNORECASE)
+_STYLE = re.compile(r"lint|ruff|flake8|biome|prettier|black|shellcheck|credo", re.IGNORECASE)
+_COMMITTING = re.compile(r"\bgit\b[^\"|;&]{0,40}\bcommit\b")
 _DULL = re.compile(r"(?:release|merge|wip|bump|version)\b|v?\d+\.\d+", re.IGNORECASE)
 _LATER = re.compile(
     r"\b(?:tomorrow|next (?:time|session)|remind me|come back to (?:it|this|that)|later today"
@@ -66,7 +70,7 @@ SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$))+[.!?]*")
 """A sentence or a line; a point within a word, such as that of a file's name, ends none."""
 
 
-OpenKind = Literal["plan", "request", "check", "later"]
+OpenKind = Literal["plan", "request", "check", "later", "handover"]
 
 
 class OpenItem(NamedTuple):
@@ -90,7 +94,16 @@ class SessionReading:
         self.checks = [captured.event for captured in captures if isinstance(captured.event, Checked)]
         paths = (path_of(captured.event) for captured in captures if isinstance(captured.event, ToolCalled))
         self.files = Counter(filter(None, paths))
+        self._handed, self.handover = checked_handover(captures)
         self.plan: tuple[PlanItem, ...] = next((p.items for c in captures if isinstance(p := c.event, Planned)), ())
+
+    @property
+    def unseen_commits(self) -> int:
+        """The number of commands that commit, of which no output told the commit."""
+        seen = {captured.event.turn.partition("#")[0] for captured in self.captures if _is_commit(captured)}
+        calls = [c.event for c in self.captures if isinstance(c.event, ToolCalled)]
+        told = [call for call in calls if call.outcome in {"ok", "unknown"} and _COMMITTING.search(call.arguments)]
+        return sum(call.turn not in seen for call in told)
 
     @property
     def is_worth_telling(self) -> bool:
@@ -112,18 +125,18 @@ class SessionReading:
         return shown_words(captured, self._records)
 
     def title(self, given: str) -> str:
-        """Return the host's title, else the subject of the commit with most files, else the first sentence of the first
-        request that led to an edit, of those with enough words of their own."""
+        """Return the host's title, else the subject of the commit with most files, else the first item of the plan,
+        else the first sentence of the first request that has enough words of its own."""
         if given:
             return given
         telling = [commit for commit in self.commits if not _DULL.match(commit.subject)]
         if telling:
             return cut(max(telling, key=lambda commit: commit.files).subject)
-        sentences = [_sentence(self.words(request)) for request in self.requests]
-        spoken = list(zip(sentences, self.weights(), strict=True))
-        long = [(words, weight) for words, weight in spoken if len(subject(words)) >= TITLE_STEMS] or spoken
-        worked = [words for words, weight in long if weight >= EDIT] or [words for words, _ in long]
-        return cut(worked[0], TITLE) if worked else ""
+        if self.plan:
+            return cut(self.plan[0].text, TITLE)
+        spoken = [_sentence(self.words(request)) for request in self.requests]
+        long = (words for words in spoken if len(subject(words)) >= TITLE_STEMS)
+        return cut(next(long, next(iter(spoken), "")), TITLE)
 
     def weights(self) -> list[float]:
         """Return what each request led to: edits, commits and calls until the next one."""
@@ -150,29 +163,35 @@ class SessionReading:
         return ""
 
     def open_items(self) -> Iterator[OpenItem]:
-        """Yield what the session leaves open: a last request without an answer, items of the agent's plan, checks whose
-        last run failed, and where there is no plan, what the user put off."""
+        """Yield what the session leaves open: a last request without an answer, items of the agent's plan, checks that
+        failed in the last run of their kind, and where there is no plan, what the user put off."""
         unanswered, planned = list(self._unanswered()), list(self._planned())
         yield from (*unanswered, *planned)
-        for check in {check.what: check for check in self.checks}.values():
+        for line in self.handover:
+            if self._handed and line.section == "open":
+                note = "" if line.state == "verified" else "the agent says"
+                yield OpenItem("handover", cut(line.text), self._handed.turn, self._handed.at, note)
+        for check in {check_kind(check.what): check for check in self.checks}.values():
             if check.state == "failed":
                 yield OpenItem("check", check.what, check.turn, check.at, "failed")
         if not unanswered and not planned:
             yield from self._put_off()
 
     def _planned(self) -> Iterator[OpenItem]:
-        """Yield the open items of the agent's plan, unless the agent left it behind."""
+        """Yield the open items of the agent's plan, unless the agent left it behind. They may be done where it edited
+        files and ticked none afterwards."""
         plan = next((captured for captured in self.captures if isinstance(captured.event, Planned)), None)
         if plan is None:  # of a client that tells no plan
             plan = next((c for c in self.captures if isinstance(c.event, Wrote) and c.event.form == "open"), None)
             lines = self.words(plan).splitlines() if plan else []
-            items = [words for line in lines if (words := line.strip(" -*"))]
+            items, note = [words for line in lines if (words := line.strip(" -*"))], ""
         else:
             at = micros(plan.event.at)
-            calls = sum(isinstance(c.event, ToolCalled) and micros(c.event.at) > at for c in self.captures)
-            items = [item.text for item in self.plan if item.status == "open"] if calls <= PLAN_CALLS else []
+            calls = [c.event for c in self.captures if isinstance(c.event, ToolCalled) and micros(c.event.at) > at]
+            items = [item.text for item in self.plan if item.status == "open"] if len(calls) <= PLAN_CALLS else []
+            note = "maybe done" if any(map(path_of, calls)) else ""
         if plan is not None:
-            yield from (OpenItem("plan", cut(item), plan.event.turn, plan.event.at) for item in items)
+            yield from (OpenItem("plan", cut(item), plan.event.turn, plan.event.at, note) for item in items)
 
     def _put_off(self) -> Iterator[OpenItem]:
         """Yield sentences of the last requests by which the user put something off."""
@@ -188,7 +207,9 @@ class SessionReading:
         said = next((c for c in reversed(self.captures) if isinstance(c.event, Said)), None)
         is_cut_off = self.broke_off == "error"
         if last is not None and (is_cut_off or (said is last and "?" in self.words(last))):
-            note = "cut off by an error" if is_cut_off else "unanswered"
+            after = self.captures[self.captures.index(last) :]
+            is_begun = any(isinstance(captured.event, ToolCalled) for captured in after)
+            note = "cut off by an error" if is_cut_off else "begun, no answer" if is_begun else "unanswered"
             yield OpenItem("request", cut(first_line(self.words(last))), last.event.turn, last.event.at, note)
 
 
@@ -205,6 +226,11 @@ def parts_of(captures: Sequence[Captured]) -> list[list[Captured]]:
     return parts
 
 
+def check_kind(what: str) -> str:
+    """Return the kind of a check; the last run of a kind tells how it stands."""
+    return "tests" if _TESTS.search(what) else "style" if _STYLE.search(what) else "build"
+
+
 def path_of(call: ToolCalled) -> str:
     """Return the file that a call edited, "" for another call; its last two parts, as a reader knows it."""
     if call.name.casefold() not in _EDITS or call.outcome in {"error", "refused"}:
@@ -217,6 +243,10 @@ def is_request(captured: Captured) -> bool:
     """Whether a capture is a text that the user typed."""
     event = captured.event
     return isinstance(event, Said | Noted) and event.role == "user" and bool(event.text.strip())
+
+
+def _is_commit(captured: Captured) -> bool:
+    return isinstance(captured.event, Committed)
 
 
 def _unamended(commits: Iterable[Committed]) -> list[Committed]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.event import Captured, Origin, Stated, text
+from ....protocol.event import HANDOVER, Captured, HandedOver, Origin, Stated, text
 from ....protocol.operation import AnyOperation, SessionClosed, SessionOpened
+from ....protocol.session import HandOver, HandoverTaken
 from ....protocol.state import ChangeState, CurrentState, GetState, StateItem
 from ....stages.batch import PERSONAL
 from ..admission import admit
 from ..core import Core
 from ..events import CapturesCommitted
-from ..service import Caller, Handler, Handlers, Service
-from .current_state import StateReader, document_of, pool_of
+from ..service import Caller, Handler, Handlers, Service, owner
+from .current_state import INTERNAL, StateReader, document_of, pool_of
+from .handover import SessionTokens
 
 CHANGEABLE = frozenset({"open", "watch"})
 
@@ -35,6 +37,7 @@ class StateService(Service):
         return {
             GetState: Handler("slow", self.state, scoped=True),
             ChangeState: Handler("write", self.change, scoped=True),
+            HandOver: owner("write", self.hand_over),
         }
 
     def state(self, request: GetState, caller: Caller) -> CurrentState:
@@ -57,6 +60,21 @@ class StateService(Service):
             raise InvalidRequest("an item needs words", hint='for example: memd state add "migrate the billing tables"')
         self._write(origin, pool, request.at, captures)
         return self.reader.state(pool, caller)
+
+    def hand_over(self, request: HandOver) -> HandoverTaken:
+        """Keep an agent's hand-over with its session. Raises NotFound, InvalidRequest."""
+        session = self._stores.sources.session(request.document)
+        if session is None or request.document.startswith(INTERNAL):
+            raise NotFound(f"no session {request.document!r}", hint="`memd session list` shows the sessions")
+        parts = {name: getattr(request, name) for name in HANDOVER}
+        if not any(parts.values()):
+            raise InvalidRequest("the hand-over is empty", hint="name what is done, decided, open or closed")
+        event = HandedOver(turn=f"handover-{self._token(4).hex()}", at=request.at, **parts)
+        captured = admit(self._gate, session.opened.origin, event)
+        lines = tuple(SessionTokens(self._stores.archive.turns(request.document)).checked(request))
+        self._stores.take([captured])
+        self._captures.publish(CapturesCommitted({request.document: not session.closed_at}, urgent=False))
+        return HandoverTaken(lines=lines)
 
     def _pool(self, request: GetState | ChangeState, caller: Caller) -> str:
         if request.agent and not any(pool == f"agent/{request.agent}" for pool in caller.scope):

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from ....protocol.event import Captured, Committed, Said
+from ....protocol.event import Captured, Committed, Said, ToolCalled
 from ....protocol.record import Record
 from ....protocol.session import SummaryLine
 from ....stages.commitments import subject
 from ...projections.records import Records
-from .reading import SENTENCE, SessionReading, cut, first_line, parts_of
+from .reading import SENTENCE, SessionReading, cut, first_line, parts_of, path_of
 
 ASKED, FILES, FIRST_COMMITS, LAST_COMMITS, LEARNT = 6, 6, 3, 4, 3
 """Most of each in a part."""
 
-STEMS = 2
+STEMS = 3
 """Least stems, without stop words, of a request that is told: "yes, do it" tells nothing alone."""
 
 MOST = 25
@@ -43,7 +43,7 @@ def lines_of(captures: Sequence[Captured], records: Records, learnt: Iterable[Re
         turns = {captured.event.turn for captured in part.captures}
         own = (record for record in resting if record.provenance.spans[0].turn in turns)
         opened = _open(part) if number == len(parts) else ()
-        told = [*_asked(part), *_done(part), *_learnt(own), *_ended(part), *opened][:MOST]
+        told = [*_asked(part), *_done(part), *_learnt(own), *_ended(part), *_handed_over(part), *opened][:MOST]
         lines += [msgspec.structs.replace(line, part=number) for line in told]
     return tuple(lines)
 
@@ -56,8 +56,6 @@ def _asked(part: SessionReading) -> Iterator[SummaryLine]:
     for place in sorted(most):
         captured = part.requests[place]
         yield SummaryLine(section="asked", text=cut(first_line(part.words(captured))), turn=captured.event.turn)
-    if left := len(part.requests) - len(most):
-        yield SummaryLine(section="asked", text=f"and {left:,} smaller")
 
 
 def _done(part: SessionReading) -> Iterator[SummaryLine]:
@@ -67,7 +65,7 @@ def _done(part: SessionReading) -> Iterator[SummaryLine]:
         yield SummaryLine(section="done", text=cut(f"edited {shown}{f' and {rest} more' if rest > 0 else ''}"))
     if done := [item.text for item in part.plan if item.status == "done"]:
         yield SummaryLine(
-            section="done", text=cut(f"of the plan ({len(done)} of {len(part.plan)}): {' · '.join(done)}")
+            section="done", text=cut(f"ticked in the plan ({len(done)} of {len(part.plan)}): {' · '.join(done)}")
         )
     commits = part.commits
     if len(commits) > FIRST_COMMITS + LAST_COMMITS:
@@ -76,6 +74,8 @@ def _done(part: SessionReading) -> Iterator[SummaryLine]:
         yield SummaryLine(section="done", text=f"{left:,} commits between")
         commits = commits[-LAST_COMMITS:]
     yield from map(_committed, commits)
+    if unseen := part.unseen_commits:
+        yield SummaryLine(section="done", text=f"ran {unseen:,} commit commands, whose results were not seen")
     if part.checks:
         last = part.checks[-1]
         runs = f"{len(part.checks):,} checks, the last" if len(part.checks) > 1 else "one check, it"
@@ -98,7 +98,8 @@ def _learnt(records: Iterable[Record]) -> Iterator[SummaryLine]:
 
 def _ended(part: SessionReading) -> Iterator[SummaryLine]:
     """Yield the end of the last message that says something."""
-    for captured in reversed(part.captures):
+    for place in reversed(range(len(part.captures))):
+        captured = part.captures[place]
         event = captured.event
         if isinstance(event, Said) and event.role == "assistant" and not _NO_END.search(event.text):
             words = _FENCED.sub("", part.words(captured))
@@ -110,7 +111,28 @@ def _ended(part: SessionReading) -> Iterator[SummaryLine]:
             ]
             if telling:
                 yield SummaryLine(section="ended", text=cut(" ".join(telling[:2])), turn=event.turn)
+                yield from _without_a_word(part.captures[place + 1 :])
                 return
+
+
+def _without_a_word(captures: Sequence[Captured]) -> Iterator[SummaryLine]:
+    """Yield what the agent still did after its last message."""
+    calls = [captured.event for captured in captures if isinstance(captured.event, ToolCalled)]
+    edits = sum(bool(path_of(call)) for call in calls)
+    counts = [(edits, "edit"), (len(calls) - edits, "other call")]
+    told = [f"{count:,} {name}{'s' if count > 1 else ''}" for count, name in counts if count]
+    if told:
+        yield SummaryLine(section="ended", text=f"then {' and '.join(told)} without a word")
+
+
+def _handed_over(part: SessionReading) -> Iterator[SummaryLine]:
+    """Yield what the agent wrote for the next session, except what is open."""
+    for line in part.handover:
+        if line.section != "open":
+            words = f"{line.section}: {line.text}"
+            yield SummaryLine(
+                section="handover", text=cut(words if line.state == "verified" else f"{words} (the agent says)")
+            )
 
 
 def _open(part: SessionReading) -> Iterator[SummaryLine]:

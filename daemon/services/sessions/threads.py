@@ -16,7 +16,7 @@ import msgspec
 from ....protocol.event import Committed, Said, text
 from ....protocol.instant import day
 from ....stages.commitments import closes, subject
-from .reading import OpenItem, OpenKind, SessionReading
+from .reading import OpenItem, OpenKind, SessionReading, check_kind
 
 SHARED = 0.6
 """Share of the stems of one item that another one has, where both are the same."""
@@ -74,7 +74,8 @@ def _after(session: ReadSession, threads: Sequence[Thread], days: int) -> Iterat
     reading = session.reading
     opened = list(reading.open_items())
     ended = [item.text for item in reading.plan if item.status != "open"]
-    passed = {check.what for check in reading.checks}
+    ended += [line.text for line in reading.handover if line.section == "closed" and line.state == "verified"]
+    checked = {check_kind(check.what) for check in reading.checks}
     for thread in threads:
         carried = next((item for item in opened if is_same(item.text, thread.text)), None)
         if carried is not None:
@@ -90,7 +91,7 @@ def _after(session: ReadSession, threads: Sequence[Thread], days: int) -> Iterat
                 told=days,
             )
         elif thread.kind == "check":
-            if thread.text not in passed and days - thread.told < ACTIVE_DAYS:
+            if check_kind(thread.text) not in checked and days - thread.told < ACTIVE_DAYS:
                 yield thread
         elif not any(is_same(item, thread.text) for item in ended) and not _is_closed(thread, reading):
             if _is_named(thread, reading):
