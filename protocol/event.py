@@ -31,7 +31,7 @@ ARGUMENT_LIMIT = 200
 PLAN_ITEMS = 40
 """Most items of a plan."""
 
-PlanStatus = Literal["open", "done", "dropped"]
+PlanStatus = Literal["open", "begun", "done", "dropped"]
 """`dropped`: the agent cancelled the item."""
 
 
@@ -225,7 +225,7 @@ AnyEvent = (
 HANDOVER = ("done", "decided", "open", "closed")
 """The parts of a hand-over."""
 
-_MARKS: dict[PlanStatus, str] = {"open": "[ ]", "done": "[x]", "dropped": "[-]"}
+_MARKS: dict[PlanStatus, str] = {"open": "[ ]", "begun": "[~]", "done": "[x]", "dropped": "[-]"}
 
 
 def trust(event: AnyEvent) -> Trust:

@@ -16,7 +16,13 @@ MOST_TURNS = 2
 MOST_ITEMS = 50
 LONGEST_ITEM = 500  # characters
 LONGEST_PLANNED = 160  # characters
-_ENDED: dict[str, PlanStatus] = {"completed": "done", "cancelled": "dropped", "deleted": "dropped"}
+_STATUSES: dict[str, PlanStatus] = {
+    "in_progress": "begun",
+    "completed": "done",
+    "cancelled": "dropped",
+    "deleted": "dropped",
+}
+_OPEN = frozenset({"open", "begun"})
 
 
 class TodoList:
@@ -30,7 +36,7 @@ class TodoList:
     @property
     def is_open(self) -> bool:
         """Whether an item is open in a plan that the agent did not leave behind."""
-        return self._turns <= MOST_TURNS and any(status == "open" for _, status in self._items.values())
+        return self._turns <= MOST_TURNS and any(status in _OPEN for _, status in self._items.values())
 
     def replace(self, at: str, items: Iterable[tuple[str, str]]) -> None:
         """Take a whole list: the text and the status of each item."""
@@ -43,13 +49,13 @@ class TodoList:
         """Take a new item."""
         words = " ".join(text.split())[:LONGEST_ITEM]
         if words and len(self._items) < MOST_ITEMS:
-            self._items[id_] = words, _ENDED.get(status, "open")
+            self._items[id_] = words, _STATUSES.get(status, "open")
         self._change(at)
 
     def set_status(self, at: str, id_: str, status: str) -> None:
         """Take the new status of an item."""
         if id_ in self._items:
-            self._items[id_] = self._items[id_][0], _ENDED.get(status, "open")
+            self._items[id_] = self._items[id_][0], _STATUSES.get(status, "open")
         self._change(at)
 
     def pass_turn(self) -> None:
@@ -62,7 +68,7 @@ class TodoList:
         if not self._changed_at:
             return ()
         at = self._changed_at if self.is_open else first  # the same event each time that nothing is open
-        text = "\n".join(f"- {item}" for item, status in self._items.values() if status == "open" and self.is_open)
+        text = "\n".join(f"- {item}" for item, status in self._items.values() if status in _OPEN and self.is_open)
         opened = Wrote(turn=TURN, at=at, text=text, path="todo list", form="open")
         items = [PlanItem(text[:LONGEST_PLANNED], status) for text, status in self._items.values()]
         return opened, Planned(turn=PLAN, at=self._changed_at, items=tuple(items[-PLAN_ITEMS:]))

@@ -599,7 +599,7 @@ export interface Pinned {
 }
 export interface PlanItem {
   text: string;
-  status: "done" | "dropped" | "open";
+  status: "begun" | "done" | "dropped" | "open";
 }
 export interface Planned {
   event: "planned";

@@ -306,7 +306,7 @@ def test_the_plan_is_told_whole_C2(tmp_path: Path) -> None:
     items = {"Port_the_importer": "completed", "Port_the_tests": "in_progress", "x" * 200: "pending"}
     planned = events(read(tmp_path, *listed(1, **items)))[-1]
     assert isinstance(planned, Planned)
-    assert [item.status for item in planned.items] == ["done", "open", "open"]
+    assert [item.status for item in planned.items] == ["done", "begun", "open"]
     assert [len(item.text) for item in planned.items] == [17, 14, 160]
     typed = [line("user", f"Now look at file {number}.", uuid=f"t{number}") for number in range(3)]
     left_behind = events(read(tmp_path, *listed(1, **items), *typed))[-1]

@@ -70,6 +70,8 @@ SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$))+[.!?]*")
 """A sentence or a line; a point within a word, such as that of a file's name, ends none."""
 
 
+PLANNED_OPEN = frozenset({"open", "begun"})
+
 OpenKind = Literal["plan", "request", "check", "later", "handover"]
 
 
@@ -178,20 +180,27 @@ class SessionReading:
             yield from self._put_off()
 
     def _planned(self) -> Iterator[OpenItem]:
-        """Yield the open items of the agent's plan, unless the agent left it behind. They may be done where it edited
-        files and ticked none afterwards."""
-        plan = next((captured for captured in self.captures if isinstance(captured.event, Planned)), None)
-        if plan is None:  # of a client that tells no plan
-            plan = next((c for c in self.captures if isinstance(c.event, Wrote) and c.event.form == "open"), None)
-            lines = self.words(plan).splitlines() if plan else []
-            items, note = [words for line in lines if (words := line.strip(" -*"))], ""
-        else:
-            at = micros(plan.event.at)
-            calls = [c.event for c in self.captures if isinstance(c.event, ToolCalled) and micros(c.event.at) > at]
-            items = [item.text for item in self.plan if item.status == "open"] if len(calls) <= PLAN_CALLS else []
-            note = "maybe done" if any(map(path_of, calls)) else ""
-        if plan is not None:
-            yield from (OpenItem("plan", cut(item), plan.event.turn, plan.event.at, note) for item in items)
+        """Yield the open items of the agent's plan, unless the agent left it behind. One that it began may be done if
+        it edited files after it ticked an item last."""
+        told = next((c for c in self.captures if isinstance(c.event, Planned)), None)
+        if told is None:  # by a client that tells no plan
+            yield from self._left_open()
+            return
+        at = micros(told.event.at)
+        calls = [c.event for c in self.captures if isinstance(c.event, ToolCalled) and micros(c.event.at) > at]
+        is_edited = any(map(path_of, calls))
+        for item in self.plan if len(calls) <= PLAN_CALLS else ():
+            if item.status in PLANNED_OPEN:
+                note = "maybe done" if is_edited and item.status == "begun" else ""
+                yield OpenItem("plan", cut(item.text), told.event.turn, told.event.at, note)
+
+    def _left_open(self) -> Iterator[OpenItem]:
+        """Yield the items of a list of what a session leaves open."""
+        for captured in self.captures:
+            if isinstance(captured.event, Wrote) and captured.event.form == "open":
+                for line in self.words(captured).splitlines():
+                    if words := line.strip(" -*"):
+                        yield OpenItem("plan", cut(words), captured.event.turn, captured.event.at)
 
     def _put_off(self) -> Iterator[OpenItem]:
         """Yield sentences of the last requests by which the user put something off."""

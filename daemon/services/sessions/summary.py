@@ -21,6 +21,9 @@ from .reading import SENTENCE, SessionReading, cut, first_line, parts_of, path_o
 ASKED, FILES, FIRST_COMMITS, LAST_COMMITS, LEARNT = 6, 6, 3, 4, 3
 """Most of each in a part."""
 
+CALLS = 3
+"""Calls after the last message, without an edit, that are told."""
+
 STEMS = 3
 """Least stems, without stop words, of a request that is told: "yes, do it" tells nothing alone."""
 
@@ -75,7 +78,8 @@ def _done(part: SessionReading) -> Iterator[SummaryLine]:
         commits = commits[-LAST_COMMITS:]
     yield from map(_committed, commits)
     if unseen := part.unseen_commits:
-        yield SummaryLine(section="done", text=f"ran {unseen:,} commit commands, whose results were not seen")
+        commands = "1 commit command" if unseen == 1 else f"{unseen:,} commit commands"
+        yield SummaryLine(section="done", text=f"ran {commands} without output that tells the result")
     if part.checks:
         last = part.checks[-1]
         runs = f"{len(part.checks):,} checks, the last" if len(part.checks) > 1 else "one check, it"
@@ -121,7 +125,7 @@ def _without_a_word(captures: Sequence[Captured]) -> Iterator[SummaryLine]:
     edits = sum(bool(path_of(call)) for call in calls)
     counts = [(edits, "edit"), (len(calls) - edits, "other call")]
     told = [f"{count:,} {name}{'s' if count > 1 else ''}" for count, name in counts if count]
-    if told:
+    if edits or len(calls) >= CALLS:
         yield SummaryLine(section="ended", text=f"then {' and '.join(told)} without a word")
 
 

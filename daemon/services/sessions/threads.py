@@ -16,7 +16,7 @@ import msgspec
 from ....protocol.event import Committed, Said, text
 from ....protocol.instant import day
 from ....stages.commitments import closes, subject
-from .reading import OpenItem, OpenKind, SessionReading, check_kind
+from .reading import PLANNED_OPEN, OpenItem, OpenKind, SessionReading, check_kind
 
 SHARED = 0.6
 """Share of the stems of one item that another one has, where both are the same."""
@@ -73,7 +73,7 @@ def _after(session: ReadSession, threads: Sequence[Thread], days: int) -> Iterat
     """Yield the open items after a session."""
     reading = session.reading
     opened = list(reading.open_items())
-    ended = [item.text for item in reading.plan if item.status != "open"]
+    ended = [item.text for item in reading.plan if item.status not in PLANNED_OPEN]
     ended += [line.text for line in reading.handover if line.section == "closed" and line.state == "verified"]
     checked = {check_kind(check.what) for check in reading.checks}
     for thread in threads:
