@@ -12,6 +12,7 @@ import msgspec
 from ...protocol.errors import InvalidRequest, MemdError
 from . import (
     client_costs,
+    continuity,
     documents,
     everyday,
     gate,
@@ -86,6 +87,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
     "agents": {
         "hook": client_costs.hook,
         "tokens": token_cost.tokens,
+        "continuity": continuity.continuity,
         "reading-on": client_costs.reading_on,
         "mcp": client_costs.server,
         "prompt": client_costs.prompt,

@@ -1,5 +1,6 @@
 """The summary of a session: in its own words, with every check as it ended, and nothing that the user hid (C2)."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -161,3 +162,22 @@ def test_the_plan_and_a_broken_off_end_are_told_C2(daemon: Any) -> None:
         "stopped by you: Now begin with the counting of all the pears.",
         "Count the pears",
     ]
+
+
+@pytest.mark.parametrize(
+    ("command", "subject"),
+    [
+        ('git add -A && git commit -qm "gates: hinges close again"', "gates: hinges close again"),
+        (
+            "git commit -m \"$(cat <<'EOF'\ngates: hinges close again\n\nLong words.\nEOF\n)\"",
+            "gates: hinges close again",
+        ),
+        ("git commit --amend --no-edit", ""),
+    ],
+)
+def test_a_commit_whose_output_nobody_saw_is_told_as_one_C2(daemon: Any, command: str, subject: str) -> None:
+    arguments = json.dumps({"command": command})[:200]
+    call = ToolCalled(turn="c", at=at(2), name="Bash", arguments=arguments, outcome="ok")
+    events = [user(1, "Please mend the gates of the orchard."), call, edit(3, "/x/gates.py")]
+    lines = [line.text for line in told(daemon, events).lines]
+    assert "ran 1 commit command without output that tells the result" + (f": {subject}" if subject else "") in lines

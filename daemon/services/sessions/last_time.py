@@ -108,7 +108,7 @@ def _told(reading: SessionReading, entry: SessionEntry) -> Iterator[str]:
     if planned := [item.text for item in items if item.kind == "plan"]:
         more = f" and {len(planned) - ITEMS} more" if len(planned) > ITEMS else ""
         yield f"Left of the plan: {' · '.join(planned[:ITEMS])}{more}"
-    if commits := [commit.subject for commit in reading.commits[-COMMITS:] if commit.subject != title]:
+    if commits := [subject for subject in reading.subjects[-COMMITS:] if subject != title]:
         yield f"Last commits: {' · '.join(commits)}"
     asked = [first_line(reading.words(request)) for request in reading.requests[-REQUESTS:]]
     if asked := [cut(words) for words in asked if words and words != title]:

@@ -60,6 +60,7 @@ _COMMAND_PATH = re.compile(r'"command"\s*:\s*"([\w./-]+\.\w+)"')
 _TESTS = re.compile(r"test|spec|jest|mocha|tox|nox|ava\b|cypress|playwright", re.IGNORECASE)
 _STYLE = re.compile(r"lint|ruff|flake8|biome|prettier|black|shellcheck|credo", re.IGNORECASE)
 _COMMITTING = re.compile(r"\bgit\b[^\"|;&]{0,40}\bcommit\b")
+_MESSAGE = re.compile(r"commit\b[^\n]*?\s-\w*m\s*(?:[\"']?\$\(cat <<-?\s*[\"']?\w+[\"']?\n)?[\"']?([^\n\"]{3,160})")
 _DULL = re.compile(r"(?:release|merge|wip|bump|version)\b|v?\d+\.\d+", re.IGNORECASE)
 _LATER = re.compile(
     r"\b(?:tomorrow|next (?:time|session)|remind me|come back to (?:it|this|that)|later today"
@@ -100,12 +101,17 @@ class SessionReading:
         self.plan: tuple[PlanItem, ...] = next((p.items for c in captures if isinstance(p := c.event, Planned)), ())
 
     @property
-    def unseen_commits(self) -> int:
-        """The number of commands that commit, of which no output told the commit."""
+    def unseen_commits(self) -> list[str]:
+        """The subjects of commands that commit, of which no output told the commit; "" for an unknown one."""
         seen = {captured.event.turn.partition("#")[0] for captured in self.captures if _is_commit(captured)}
         calls = [c.event for c in self.captures if isinstance(c.event, ToolCalled)]
         told = [call for call in calls if call.outcome in {"ok", "unknown"} and _COMMITTING.search(call.arguments)]
-        return sum(call.turn not in seen for call in told)
+        return [_subject_in(call.arguments) for call in told if call.turn not in seen]
+
+    @property
+    def subjects(self) -> list[str]:
+        """The subjects of all commits that are known."""
+        return [*(commit.subject for commit in self.commits), *filter(None, self.unseen_commits)]
 
     @property
     def is_worth_telling(self) -> bool:
@@ -134,6 +140,8 @@ class SessionReading:
         telling = [commit for commit in self.commits if not _DULL.match(commit.subject)]
         if telling:
             return cut(max(telling, key=lambda commit: commit.files).subject)
+        if subjects := [subject for subject in self.unseen_commits if subject and not _DULL.match(subject)]:
+            return subjects[0]
         if self.plan:
             return cut(self.plan[0].text, TITLE)
         spoken = [_sentence(self.words(request)) for request in self.requests]
@@ -252,6 +260,12 @@ def is_request(captured: Captured) -> bool:
     """Whether a capture is a text that the user typed."""
     event = captured.event
     return isinstance(event, Said | Noted) and event.role == "user" and bool(event.text.strip())
+
+
+def _subject_in(arguments: str) -> str:
+    """Return the subject of a command that commits, which may be cut off."""
+    found = _MESSAGE.search(arguments.replace('\\"', '"').replace("\\n", "\n"))
+    return cut(found[1].strip(" \"'")) if found else ""
 
 
 def _is_commit(captured: Captured) -> bool:

@@ -78,8 +78,10 @@ def _done(part: SessionReading) -> Iterator[SummaryLine]:
         commits = commits[-LAST_COMMITS:]
     yield from map(_committed, commits)
     if unseen := part.unseen_commits:
-        commands = "1 commit command" if unseen == 1 else f"{unseen:,} commit commands"
-        yield SummaryLine(section="done", text=f"ran {commands} without output that tells the result")
+        commands = "1 commit command" if len(unseen) == 1 else f"{len(unseen):,} commit commands"
+        subjects = " · ".join(filter(None, unseen[-LAST_COMMITS:]))
+        told = f": {subjects}" if subjects else ""
+        yield SummaryLine(section="done", text=cut(f"ran {commands} without output that tells the result{told}"))
     if part.checks:
         last = part.checks[-1]
         runs = f"{len(part.checks):,} checks, the last" if len(part.checks) > 1 else "one check, it"
