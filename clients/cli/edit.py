@@ -350,13 +350,15 @@ def evidence(
 ) -> None:
     """Show what proves a record, or add files and commits.
 
-    A web address is evidence as well. memd keeps the reference and does not read what it names.
+    A web address is evidence as well, and so is a part of a document. memd keeps the reference; of a file also a hash,
+    so that `memd links` tells later whether the file or the part changed.
 
     \b
     Examples:
       memd evidence 7q3hjwch
       memd evidence 7q3hjwch docs/decisions/0007.md --note "the decision and its reasons"
       memd evidence 7q3hjwch 1a2b3c4d https://example.org/issue/7
+      memd evidence 7q3hjwch "docs/why.md#Reasons"
       memd evidence 7q3hjwch 1a2b3c4d --remove
     """
     with CommandAnswer("evidence", as_json) as answer, reach() as client:
@@ -368,15 +370,27 @@ def evidence(
 
 
 def _reference(ref: str, *, is_removed: bool = False) -> str:
-    """An address, a commit, or the absolute path of a file. Raises InvalidRequest for a file that does not exist."""
+    """An address, a commit, or the absolute path of a file, perhaps with a heading. Raises InvalidRequest for a file
+    that does not exist."""
     if ref.startswith(("http://", "https://")) or (_COMMIT.fullmatch(ref) and not os.path.exists(ref)):
         return ref
+    file, mark, heading = _divided(ref)
+    if mark:
+        return os.path.abspath(file) + mark + heading
     if not is_removed and not os.path.exists(ref):
         raise InvalidRequest(
             f"{ref} is no file, address or commit",
             hint="name an existing file, https://…, or at least 7 digits of a hash",
         )
     return os.path.abspath(ref)
+
+
+def _divided(ref: str) -> tuple[str, str, str]:
+    """Divide a reference before a heading: "docs/why.md", "#", "Reasons"; (ref, "", "") if it names none."""
+    ends = [at for at, character in enumerate(ref) if character == "#"] if not os.path.exists(ref) else []
+    end = next((at for at in reversed(ends) if os.path.isfile(ref[:at])), ends[0] if ends else len(ref))
+    is_divided = os.path.isfile(ref[:end]) or ref[:end].lower().endswith((".md", ".markdown"))
+    return (ref[:end], ref[end : end + 1], ref[end + 1 :]) if is_divided else (ref, "", "")
 
 
 def _evidence_lines(record: Record) -> Iterator[str]:

@@ -22,6 +22,7 @@ export const METHODS = {
   context: ["context", []],
   state: ["state", []],
   changeState: ["change_state", []],
+  links: ["links", []],
   edit: ["edit", ["id", "text"]],
   correct: ["correct", ["id", "text"]],
   pin: ["pin", ["id"]],
