@@ -92,8 +92,11 @@ def remember(
                 answer.warn("the evidence was not saved; add it later with `memd evidence ID`")
             return
         if proofs:
-            proven = client.add_evidence(remembered.record.id, proofs).record
-            remembered = msgspec.structs.replace(remembered, record=proven)
+            try:
+                proven = client.add_evidence(remembered.record.id, proofs).record
+                remembered = msgspec.structs.replace(remembered, record=proven)
+            except InvalidRequest as error:  # the statement itself is kept
+                answer.warn(f"the evidence was not saved: {error.message}; {error.hint}")
         at_terminal = sys.stdout.isatty() and not as_json
         if wait or (wait is None and at_terminal):
             remembered = _refined(client, remembered, LONGEST_WAIT_S if wait else TERMINAL_WAIT_S)
@@ -375,14 +378,12 @@ def _reference(ref: str, *, is_removed: bool = False) -> str:
     if ref.startswith(("http://", "https://")) or (_COMMIT.fullmatch(ref) and not os.path.exists(ref)):
         return ref
     file, mark, heading = _divided(ref)
-    if mark:
-        return os.path.abspath(file) + mark + heading
-    if not is_removed and not os.path.exists(ref):
+    if not is_removed and not os.path.exists(file):
         raise InvalidRequest(
             f"{ref} is no file, address or commit",
             hint="name an existing file, https://…, or at least 7 digits of a hash",
         )
-    return os.path.abspath(ref)
+    return os.path.abspath(file) + mark + heading
 
 
 def _divided(ref: str) -> tuple[str, str, str]:
