@@ -122,7 +122,7 @@ def _state_elsewhere(link: Link, root: Path, tracked: Mapping[str, str], holds: 
     paths = (path for path, blob in tracked.items() if blob == last and path != link.path)
     moved = min(paths, key=lambda path: (PurePosixPath(path).name != name, path), default="")
     if not moved:
-        return ("gone" if _is_deleted(root, link) else "out of reach"), link.path
+        return ("gone" if _is_deleted(root, link, last) else "out of reach"), link.path
     try:
         content = _read(root, moved)
     except FileNotFoundError:  # a sparse checkout leaves it out
@@ -130,14 +130,18 @@ def _state_elsewhere(link: Link, root: Path, tracked: Mapping[str, str], holds: 
     return ("moved" if content is None or _is_same(link, moved, content, holds) else "changed"), moved
 
 
-def _is_deleted(root: Path, link: Link) -> bool:
-    """Whether HEAD's history has the linked content at the path and a commit that deleted the path, and HEAD lacks it.
+def _is_deleted(root: Path, link: Link, last: str) -> bool:
+    """Whether HEAD's history has the linked content at the path and a commit that deleted the path, and HEAD lacks the
+    path and the content `last`, which that commit may have moved.
 
     The content is required because another branch may have a new document at a path that HEAD's branch once deleted.
     """
     if _git(root, "ls-tree", "HEAD", "--", link.path) != "":
         return False
     rows = _changes(root, link.path)
+    present = _git(root, "ls-tree", "-r", "--full-tree", "HEAD")
+    if not last or present is None or last in present:
+        return False
     is_known = not link.blob or any(link.blob in row[2:4] for row in rows)
     return is_known and any(row[-1] == "D" for row in rows)
 
