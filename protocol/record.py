@@ -63,12 +63,20 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A durable thing that proves a record (R5): a file by its absolute path, a page by its address, a commit by its
-    hash. memd keeps the reference and reads nothing behind it."""
+    """A durable thing that proves a record (R5): a file by its absolute path, perhaps with "#" and a heading, a page by
+    its address, a commit by its hash. memd reads nothing behind it but a file, to tell whether it changed (C3).
+
+    Of a file that memd could read: `root`, the top folder of its repository, or its own folder; `anchor`, the headings
+    above the part, joined by " > "; `blob` and `section`, hashes of the file and of the part.
+    """
 
     type: Literal["file", "url", "commit"]
     ref: str
     note: str = ""
+    anchor: str = ""
+    blob: str = ""
+    section: str = ""
+    root: str = ""
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -10,6 +10,7 @@ from .access import Grants, PassGranted, Revocation
 from .corrections import Inbox, JudgedRecord, Judgement, Proposed, RecordList
 from .dead_letters import DeadLetters
 from .decay import FadingList, Slumbered
+from .document_links import LinkList
 from .history import History
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .pauses import Pauses, PauseState, Skip
@@ -335,7 +336,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _AskData = Recalled | FeedbackTaken | UnusedList | ProfileText | PrintNoted | Injections | ContextPackage
-_RecordData = Record | Page | Explained | Journaled | ExportPage | RecordsImported | History | RecordList
+_RecordData = Record | Page | Explained | Journaled | ExportPage | RecordsImported | History | RecordList | LinkList
 _ChangeData = Taken | Remembered | Judgement | Proposed | Inbox | Decided | ForgetPlan | Slumbered | FadingList
 _PoolData = PoolList | Scope | Bound | RecordsMoved | Left | Agent | PassGranted | Revocation | Grants
 _ServiceData = StatusText | Done | JobState | ModelList | BackupList | DiskUse | DeadLetters | Pauses | SettingList

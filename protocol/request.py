@@ -22,6 +22,7 @@ from .corrections import (
 )
 from .dead_letters import ListLetters, Retry
 from .decay import ListFading, PutToSleep
+from .document_links import ListLinks
 from .event import AnyEvent, Origin, Repository, Visibility
 from .history import GetHistory, GetTimeline
 from .instant import Instant
@@ -286,7 +287,7 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
 
 
 _Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
-_Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline
+_Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline | ListLinks
 _Sessions = ListSessions | GetSession | GetTranscript | GetSummary | FindSessions | HandOver | GetState | ChangeState
 _Changes = (
     Capture | Remember | Edit | Correct | Restore | Pin | PlanReview | Learn | AddEvidence | SetPersona | Undo | Redo

@@ -20,6 +20,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("records", "List records, newest first."),
         "show": ("records", "Show one record, or all its versions."),
         "why": ("why", "Show the source of a record and every decision on it."),
+        "links": ("links", "Show whether the documents behind records have changed."),
         "timeline": ("records", "Show how a subject changed over time."),
         "injected": ("context", "Show the exact texts that agents received."),
         "feedback": ("recall", "Rate an answer. Ranking learns from it."),

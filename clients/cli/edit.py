@@ -92,8 +92,11 @@ def remember(
                 answer.warn("the evidence was not saved; add it later with `memd evidence ID`")
             return
         if proofs:
-            proven = client.add_evidence(remembered.record.id, proofs).record
-            remembered = msgspec.structs.replace(remembered, record=proven)
+            try:
+                proven = client.add_evidence(remembered.record.id, proofs).record
+                remembered = msgspec.structs.replace(remembered, record=proven)
+            except InvalidRequest as error:  # the statement itself is kept
+                answer.warn(f"the evidence was not saved: {error.message}; {error.hint}")
         at_terminal = sys.stdout.isatty() and not as_json
         if wait or (wait is None and at_terminal):
             remembered = _refined(client, remembered, LONGEST_WAIT_S if wait else TERMINAL_WAIT_S)
@@ -350,13 +353,15 @@ def evidence(
 ) -> None:
     """Show what proves a record, or add files and commits.
 
-    A web address is evidence as well. memd keeps the reference and does not read what it names.
+    A web address is evidence as well, and so is a part of a document. memd keeps the reference; of a file also a hash,
+    so that `memd links` tells later whether the file or the part changed.
 
     \b
     Examples:
       memd evidence 7q3hjwch
       memd evidence 7q3hjwch docs/decisions/0007.md --note "the decision and its reasons"
       memd evidence 7q3hjwch 1a2b3c4d https://example.org/issue/7
+      memd evidence 7q3hjwch "docs/why.md#Reasons"
       memd evidence 7q3hjwch 1a2b3c4d --remove
     """
     with CommandAnswer("evidence", as_json) as answer, reach() as client:
@@ -368,15 +373,25 @@ def evidence(
 
 
 def _reference(ref: str, *, is_removed: bool = False) -> str:
-    """An address, a commit, or the absolute path of a file. Raises InvalidRequest for a file that does not exist."""
+    """An address, a commit, or the absolute path of a file, perhaps with a heading. Raises InvalidRequest for a file
+    that does not exist."""
     if ref.startswith(("http://", "https://")) or (_COMMIT.fullmatch(ref) and not os.path.exists(ref)):
         return ref
-    if not is_removed and not os.path.exists(ref):
+    file, mark, heading = _divided(ref)
+    if not is_removed and not os.path.exists(file):
         raise InvalidRequest(
             f"{ref} is no file, address or commit",
             hint="name an existing file, https://…, or at least 7 digits of a hash",
         )
-    return os.path.abspath(ref)
+    return os.path.abspath(file) + mark + heading
+
+
+def _divided(ref: str) -> tuple[str, str, str]:
+    """Divide a reference before a heading: "docs/why.md", "#", "Reasons"; (ref, "", "") if it names none."""
+    ends = [at for at, character in enumerate(ref) if character == "#"] if not os.path.exists(ref) else []
+    end = next((at for at in reversed(ends) if os.path.isfile(ref[:at])), ends[0] if ends else len(ref))
+    is_divided = os.path.isfile(ref[:end]) or ref[:end].lower().endswith((".md", ".markdown"))
+    return (ref[:end], ref[end : end + 1], ref[end + 1 :]) if is_divided else (ref, "", "")
 
 
 def _evidence_lines(record: Record) -> Iterator[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import typer
 
+from ...protocol.document_links import LinkState
+from ...protocol.errors import MemdError
 from ...protocol.record import Record
 from ...protocol.reply import Change, Explained, Line
+from ..python.client import Client
 from .connection import reach
+from .links import states
 from .options import Id
 from .output import CommandAnswer, JsonFlag, has_colour, plain, plain_name, shortened, styled, wrapped
 from .wording import age, artifacts, count, facts, moment, pool_name, row, short, with_local_times
@@ -29,10 +33,22 @@ def why(id: Id, as_json: JsonFlag = False) -> None:
     """
     with CommandAnswer("why", as_json) as answer, reach() as client:
         explained = client.why(id)
-        answer.give(explained, explained_lines(explained))
+        links = () if as_json else _links(client, explained)
+        answer.give(explained, explained_lines(explained, links))
 
 
-def explained_lines(explained: Explained) -> Iterator[str]:
+def _links(client: Client, explained: Explained) -> tuple[LinkState, ...]:
+    """The links of a record, () if the daemon does not tell them."""
+    is_file = any(artifact.root for artifact in explained.record.artifacts)
+    if not is_file and not explained.session.startswith("markdown:"):
+        return ()
+    try:
+        return client.links([explained.record.id]).links
+    except MemdError:
+        return ()
+
+
+def explained_lines(explained: Explained, links: Sequence[LinkState] = ()) -> Iterator[str]:
     """A record's source and decisions as text."""
     record = explained.record
     yield from (styled(line, "bold") for line in wrapped(plain(record.description)))
@@ -54,6 +70,8 @@ def explained_lines(explained: Explained) -> Iterator[str]:
         yield from _change_lines(change)
     for line in artifacts(record):
         yield from wrapped(f"proven by {line}")
+    if links:
+        yield from wrapped(f"documents: {states(links)}")
     if explained.changes_if:
         yield from wrapped(f"reconsidered if: {plain(explained.changes_if)}")
     for old in explained.replaced:

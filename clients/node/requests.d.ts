@@ -39,6 +39,10 @@ export interface Artifact {
   type: "commit" | "file" | "url";
   ref: string;
   note?: string;
+  anchor?: string;
+  blob?: string;
+  section?: string;
+  root?: string;
 }
 export interface Asleep {
   pool: string;
@@ -458,6 +462,20 @@ export interface Line {
   cited: boolean;
   document: string;
   start: number;
+}
+export interface LinkList {
+  links: LinkState[];
+  checked: number;
+  left: number;
+}
+export interface LinkState {
+  id: string;
+  description: string;
+  path: string;
+  state: "changed" | "fresh" | "gone" | "moved" | "out of reach";
+  now: string;
+  by: "evidence" | "import";
+  anchor?: string;
 }
 export interface Linked {
   record: MemoryRecord;
@@ -1220,6 +1238,8 @@ export interface RequestMethods {
   state(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string }): Promise<CurrentState>;
   /** Add items to the current state, close or reword some (C1). `if_rev`: the revision that the user saw. Raises NotFound, InvalidRequest. */
   changeState(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; at?: string; agent?: string; add?: string[]; watch?: string[]; close?: string[]; reword?: Rewording[]; if_rev?: string }): Promise<CurrentState>;
+  /** Return whether the documents behind records have changed; `stale`: only changed and gone ones (C3). Raises NotFound. */
+  links(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; ids?: string[]; stale?: boolean }): Promise<LinkList>;
   /** Reword a record; the id stays. */
   edit(id: string, text: string, options?: { at?: string; dry_run?: boolean }): Promise<Remembered>;
   /** Replace a wrong record by a right one; `since`: the old one was right until then (T1). Raises NotFound, InvalidRequest. */

@@ -23,6 +23,7 @@ export const METHODS = {
   handOver: ["hand_over", ["document"]],
   state: ["state", []],
   changeState: ["change_state", []],
+  links: ["links", []],
   edit: ["edit", ["id", "text"]],
   correct: ["correct", ["id", "text"]],
   pin: ["pin", ["id"]],

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 import msgspec
 
 from ...protocol import corrections, decay, reply, request, wire
+from ...protocol.document_links import LinkList, ListLinks
 from ...protocol.errors import Disabled, InvalidRequest
 from ...protocol.event import AnyEvent, Origin, Visibility
 from ...protocol.history import GetHistory, GetTimeline, History
@@ -356,6 +357,11 @@ class RequestMethods:
     ) -> None:
         """Add items to the current state, close or reword some (C1). `if_rev`: the revision that the user saw. Raises
         NotFound, InvalidRequest."""
+
+    @sends(ListLinks, LinkList)
+    def links(self, ids: Sequence[str] = (), *, cwd: str = "", pools: Sequence[str] = (), stale: bool = False) -> None:
+        """Return whether the documents behind records have changed; `stale`: only changed and gone ones (C3). Raises
+        NotFound."""
 
     # --- corrections ---------------------------------------------------------------------------------------------
     @sends(request.Edit, reply.Remembered)

@@ -31,6 +31,8 @@ from ..services.distillation.model_selection import find
 from ..services.distillation.reembedding import EmbeddingModels
 from ..services.forgetting.forgetting_service import ForgettingService
 from ..services.lifecycle.lifecycle_service import LifecycleService
+from ..services.links.evidence_links import linked
+from ..services.links.links_service import LinksService
 from ..services.maintenance.maintenance_service import MaintenanceService
 from ..services.pools.identity import Identity
 from ..services.pools.pools_service import FolderPools, PoolOpening, PoolsService
@@ -135,7 +137,9 @@ class Daemon:
             forget_paused=capture.pauses.forget,
         )
         forgetting.finish_at_start()
-        corrections = CorrectionsService(core, writer, reactivate=lifecycle.reactivate, distil=distillation.wake)
+        corrections = CorrectionsService(
+            core, writer, reactivate=lifecycle.reactivate, distil=distillation.wake, link=linked
+        )
         sources = StatusSources(models, capture.pauses, lambda: distillation.state, lambda: settings.problem)
 
         self._services: Sequence[Service] = (
@@ -146,6 +150,7 @@ class Daemon:
             RecordsService(stores, core.directory, core.timeline, lifecycle.change_condition, distillation.wake),
             SessionsService(stores),
             StateService(core, opening.pool),
+            LinksService(stores, core.directory, world),
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),
             corrections,

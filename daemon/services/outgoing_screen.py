@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...protocol.operation import Cut
-from ...protocol.record import Artifact, Record
+from ...protocol.record import Record
 from ...protocol.reply import Heard, Hit, Line, Recalled
 from ...stages.secrets.scan import find
 from ..storage.cuts import replaced
@@ -56,7 +56,7 @@ def shown(record: Record) -> Shown:
     texts = dict.fromkeys((record.content, record.description, provenance.quote, record.value, record.key))
     if record.learnings or record.artifacts:
         texts.update(dict.fromkeys(record.learnings.values()))
-        texts.update(dict.fromkeys(words for each in record.artifacts for words in (each.ref, each.note)))
+        texts.update(dict.fromkeys(words for each in record.artifacts for words in (each.ref, each.note, each.anchor)))
     seen = tuple(dict.fromkeys(secret.rule for words in texts for secret in secrets_in(words)))
     flags = () if provenance.trust == "user" else tuple(f for f in flags_in(record.content) if f not in record.flags)
     if not seen and not flags:
@@ -71,7 +71,13 @@ def shown(record: Record) -> Shown:
         aliases=tuple(name for name in record.aliases if not secrets_in(name)),
         learnings={name: without_secrets(words) for name, words in record.learnings.items()},
         artifacts=tuple(
-            Artifact(type=each.type, ref=without_secrets(each.ref), note=without_secrets(each.note))
+            msgspec.structs.replace(
+                each,
+                ref=without_secrets(each.ref),
+                note=without_secrets(each.note),
+                anchor=without_secrets(each.anchor),
+                root=without_secrets(each.root),
+            )
             for each in record.artifacts
         ),
         provenance=msgspec.structs.replace(provenance, quote=without_secrets(provenance.quote)),

@@ -91,7 +91,8 @@ def test_what_proves_a_record_is_named_shown_and_removed_R5(
     assert missing.code == 2 and "no file, address or commit" in missing.errors
     more = memd("remember", "The cello key expires in May.", "--evidence", file, "--json").data["record"]
     daemon.settle()
-    assert memd("show", more["id"], "--json").data["artifacts"] == [{"type": "file", "ref": file, "note": ""}]
+    (only,) = memd("show", more["id"], "--json").data["artifacts"]
+    assert (only["type"], only["ref"], only["note"], only["root"]) == ("file", file, "", str(tmp_path))
 
 
 def test_a_secret_in_evidence_is_kept_nowhere_R5_P18(daemon: RunningDaemon, memd: Callable[..., Any], id: str) -> None:

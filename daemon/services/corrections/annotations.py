@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -67,13 +68,10 @@ class Annotations:
             raise InvalidRequest("the text reads as an order to an agent", hint="say what the record teaches")
         return self._changed(record, replace(record, learnings=learnings), f"{why} for {perspective}")
 
-    def add_evidence(self, request: AddEvidence) -> Remembered:
+    def add_evidence(self, request: AddEvidence, artifacts: Sequence[Artifact]) -> Remembered:
         """Add artifacts to a record, or remove them. Raises NotFound, InvalidRequest."""
         record = self._live(request.id)
-        if not request.refs:
-            raise InvalidRequest("no artifact was named", hint="name a file, an address or a commit")
-        note = " ".join(request.note.split())
-        named = {ref.strip(): artifact(ref.strip(), note) for ref in request.refs}
+        named = {each.ref: each for each in artifacts}
         others = {each.ref: each for each in record.artifacts if not (request.remove and each.ref in named)}
         kept = others if request.remove else {**others, **named}
         if len(kept) > ARTIFACTS:
@@ -95,6 +93,14 @@ class Annotations:
         after = replace(after, rev=before.rev + 1)
         self._stores.commit([Updated(record=after, decision=Decision(action="update", reason=why))])
         return Remembered(record=self._stores.records.get(before.id) or after)
+
+
+def artifacts_of(request: AddEvidence) -> list[Artifact]:
+    """Return the artifacts that a request names. Raises InvalidRequest."""
+    if not request.refs:
+        raise InvalidRequest("no artifact was named", hint="name a file, an address or a commit")
+    note = " ".join(request.note.split())
+    return [artifact(ref.strip(), note) for ref in request.refs]
 
 
 def artifact(ref: str, note: str) -> Artifact:

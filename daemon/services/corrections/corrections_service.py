@@ -36,7 +36,7 @@ from ....protocol.operation import (
     SessionOpened,
     Updated,
 )
-from ....protocol.record import LIVE, OPEN_QUESTION, PRINCIPLE, Layer, Record, record_id
+from ....protocol.record import LIVE, OPEN_QUESTION, PRINCIPLE, Artifact, Layer, Record, record_id
 from ....protocol.reply import Remembered
 from ....protocol.request import Edit, Redo, Undo
 from ....stages.batch import PERSONAL
@@ -49,7 +49,7 @@ from ..outgoing_screen import shown
 from ..service import Handlers, Service, owner
 from ..statements import is_on_probation, reworded
 from ..write_thread import Writer
-from .annotations import Annotations
+from .annotations import Annotations, artifacts_of
 from .judgement import Judge
 from .persona import PersonaBlocks
 from .undo import SessionUndo
@@ -130,18 +130,20 @@ class CorrectionsService(Service):
         *,
         reactivate: Callable[[Sequence[str], Literal["asked", "recalled"]], tuple[str, ...]],
         distil: Callable[[], None],
+        link: Callable[[Artifact], Artifact],
     ) -> None:
-        """`reactivate`: brings archived records back, on the write thread; `distil`: wakes the distiller."""
+        """`reactivate`: brings archived records back, on the write thread; `distil`: wakes the distiller; `link`: adds
+        to the artifact of a file what tells later whether it changed."""
         self._stores, self._captures, self._gate = core.stores, core.captures, core.gate
         self.judge = Judge(core.stores, core.world)
         self.annotations = Annotations(core.stores, core.world)
         self.persona = PersonaBlocks(core.stores, core.gate, core.world.token)
         self.sessions = SessionUndo(core.stores, writer, core.jobs, distil)
-        self._reactivate, self._distil = reactivate, distil
+        self._writer, self._reactivate, self._distil, self._link = writer, reactivate, distil, link
 
     @property
     def handlers(self) -> Handlers:
-        """Single records on the write lane; sessions by a job."""
+        """Single records on the write lane, evidence after its files were read; sessions by a job."""
         return {
             Edit: owner("write", self.edit),
             Correct: owner("write", self.correct),
@@ -151,7 +153,7 @@ class CorrectionsService(Service):
             PlanReview: owner("write", self.annotations.plan_review),
             Learn: owner("write", self.annotations.learn),
             SetPersona: owner("write", self.persona.set),
-            AddEvidence: owner("write", self.annotations.add_evidence),
+            AddEvidence: owner("slow", self.add_evidence),
             Undo: owner("slow", lambda request: self.sessions.undo(request.names)),
             Redo: owner("slow", lambda request: self.sessions.redo(request.names)),
         }
@@ -167,6 +169,14 @@ class CorrectionsService(Service):
             playbook=request.playbook,
             dry_run=request.dry_run,
         )
+
+    def add_evidence(self, request: AddEvidence) -> Remembered:
+        """Add artifacts to a record, or remove them. Raises NotFound, InvalidRequest, also for a heading that a
+        document lacks."""
+        artifacts = artifacts_of(request)
+        if not request.remove:  # the write thread reads no files of the user
+            artifacts = [self._link(each) for each in artifacts]
+        return self._writer.run(lambda: self.annotations.add_evidence(request, artifacts)).result()
 
     def restore(self, request: Restore) -> RecordList:
         """Make archived records active again, by ids or their beginnings. Raises NotFound, InvalidRequest."""

@@ -165,7 +165,7 @@ def _rules_in(record: Record, known: KnownSecrets) -> set[str]:
 
 def words_of_record(record: Record) -> tuple[str, ...]:
     """Return every text of a record that came from a source."""
-    artifacts = (words for artifact in record.artifacts for words in (artifact.ref, artifact.note))
+    artifacts = (words for artifact in record.artifacts for words in (artifact.ref, artifact.note, artifact.anchor))
     return (
         record.content,
         record.description,

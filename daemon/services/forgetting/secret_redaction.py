@@ -23,7 +23,7 @@ from ....protocol.operation import (
     Step,
     Updated,
 )
-from ....protocol.record import QUOTE_LIMIT, Artifact, Evidence, Record, Span
+from ....protocol.record import QUOTE_LIMIT, Evidence, Record, Span
 from ...projections.stores import Stores
 from ...storage.archive import decode
 from ...storage.cuts import joined, moved, placeholder, replaced
@@ -138,7 +138,13 @@ class _SecretRemoval:
             aliases=tuple(name for name in record.aliases if not self._is_part(name, secrets)),
             learnings={name: self._without(words, secrets) for name, words in record.learnings.items()},
             artifacts=tuple(
-                Artifact(type=each.type, ref=self._without(each.ref, secrets), note=self._without(each.note, secrets))
+                msgspec.structs.replace(
+                    each,
+                    ref=self._without(each.ref, secrets),
+                    note=self._without(each.note, secrets),
+                    anchor=self._without(each.anchor, secrets),
+                    root=self._without(each.root, secrets),
+                )
                 for each in record.artifacts
             ),
             provenance=msgspec.structs.replace(

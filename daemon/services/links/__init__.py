@@ -1,0 +1,1 @@
+"""Links from memories to the parts of repository documents they came from."""
