@@ -13,6 +13,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from math import log, sqrt
 from pathlib import Path
 from statistics import median
 
@@ -51,7 +52,7 @@ class ReadAgain(msgspec.Struct, frozen=True):
     items: tuple[str, ...]
     before: str
     older: str
-    requests: str
+    summary: str
     lines: tuple[tuple[str, SummaryLine], ...]
 
 
@@ -113,7 +114,7 @@ def _again(client: Client, session: CapturedSession, folder: str, told: list[str
         items=tuple(item.text for item in state.items if item.section in {"open", "watch"}),
         before=told[-1],
         older=told[-2],
-        requests=" ".join(line.text for line in summary.lines if line.section == "asked"),
+        summary=" ".join([summary.title, *(line.text for line in summary.lines)]),
         lines=tuple((document, line) for line in summary.lines),
     )
 
@@ -146,8 +147,11 @@ def _figures(
     yield Figure("open items at a session's start, p50", median(starts), target=at_most(10), samples=len(starts))
     titles = [_shared(row.title, labels[name].title) > 0 for name, row in authored.items()]
     yield Figure("titles with words of a good one", _share(titles), target=at_least(0.75), samples=len(titles))
-    pairs = [row for row in (*authored.values(), *real) if row.before and row.older]
-    nearer = [_shared(row.before, row.requests) > _shared(row.older, row.requests) for row in pairs]
+    told = [row for row in (*authored.values(), *real) if row.before]
+    weigh = _weights([text for row in told for text in (row.before, row.summary)])
+    nearer = [
+        _cosine(row.before, row.summary, weigh) > _cosine(row.older, row.summary, weigh) for row in told if row.older
+    ]
     yield Figure("last time nearer than the time before", _share(nearer), target=at_least(0.6), samples=len(nearer))
     counted = Counter(
         grades.get(hash_of(document, line.text), "?")
@@ -183,6 +187,27 @@ def _shared(one: str, other: str) -> float:
     words, others = set(_WORD.findall(one.casefold())), set(_WORD.findall(other.casefold()))
     least = min(len(words), len(others))
     return len(words & others) / least if least else 0.0
+
+
+def _weights(texts: Sequence[str]) -> Mapping[str, float]:
+    """Return the weight of each word: the logarithm of its rarity among the texts."""
+    counts = Counter(word for text in texts for word in set(_WORD.findall(text.casefold())))
+    return {word: log(1 + len(texts) / count) for word, count in counts.items()}
+
+
+def _cosine(one: str, other: str, weights: Mapping[str, float]) -> float:
+    """Return the cosine of two texts' words by their weights (TF-IDF), 0 for an empty text."""
+    vectors = [
+        {
+            word: (1 + log(count)) * weights.get(word, 0.0)
+            for word, count in Counter(_WORD.findall(text.casefold())).items()
+        }
+        for text in (one, other)
+    ]
+    lengths = [sqrt(sum(value * value for value in vector.values())) for vector in vectors]
+    if not all(lengths):
+        return 0.0
+    return sum(value * vectors[1].get(word, 0.0) for word, value in vectors[0].items()) / (lengths[0] * lengths[1])
 
 
 def _share(flags: Sequence[bool]) -> float:

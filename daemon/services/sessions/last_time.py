@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ....protocol.instant import day
+from ....stages.commitments import subject
 from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
 from .current_state import DAY, LastSession, sessions_of
@@ -17,6 +18,9 @@ from .reading import SessionReading, cut, first_line
 
 DAYS = 7
 """Days after which a last session is not told any more."""
+
+STEMS = 3
+"""Least stems, without stop words, of a request that is told."""
 
 REQUESTS, COMMITS, ITEMS = 2, 3, 4
 """Most of each."""
@@ -110,6 +114,6 @@ def _told(reading: SessionReading, entry: SessionEntry) -> Iterator[str]:
         yield f"Left of the plan: {' · '.join(planned[:ITEMS])}{more}"
     if commits := [subject for subject in reading.subjects[-COMMITS:] if subject != title]:
         yield f"Last commits: {' · '.join(commits)}"
-    asked = [first_line(reading.words(request)) for request in reading.requests[-REQUESTS:]]
-    if asked := [cut(words) for words in asked if words and words != title]:
+    asked = [first_line(reading.words(request)) for request in reading.requests]
+    if asked := [cut(words) for words in asked if len(subject(words)) >= STEMS and words != title][-REQUESTS:]:
         yield f"Asked last: {' · '.join(f'“{words}”' for words in asked)}"
