@@ -180,4 +180,25 @@ def test_a_commit_whose_output_nobody_saw_is_told_as_one_C2(daemon: Any, command
     call = ToolCalled(turn="c", at=at(2), name="Bash", arguments=arguments, outcome="ok")
     events = [user(1, "Please mend the gates of the orchard."), call, edit(3, "/x/gates.py")]
     lines = [line.text for line in told(daemon, events).lines]
-    assert "ran 1 commit command without output that tells the result" + (f": {subject}" if subject else "") in lines
+    assert "ran git commit without output that tells the result" + (f": {subject}" if subject else "") in lines
+
+
+def test_an_end_is_the_last_answer_and_a_check_tells_the_edits_after_it_C2(daemon: Any) -> None:
+    committing = ToolCalled(turn="c", at=at(9), name="Bash", arguments='{"command":"git commit -m \\"x\\""}')
+    events = [
+        user(1, "Please mend the gates of the orchard."),
+        Checked(turn="k", at=at(2), what="pytest", passed=9, state="passed"),
+        edit(3, "/x/gates.py"),
+        agent(4, "The gates close again, and nothing creaks."),
+        user(5, "And could you oil the hinges of the cellar door?"),
+        agent(6, "I'm in the cellar, the oil is upstairs."),
+        edit(7, "/x/cellar.py"),
+        committing,
+    ]
+    lines = [(line.section, line.text) for line in told(daemon, events).lines]
+    assert [text for section, text in lines if section == "ended"] == [
+        "The gates close again, and nothing creaks.",
+        "then 1 edit and 1 other call without a word",
+    ]
+    assert ("done", "one check, it passed: pytest, before 2 more edits") in lines
+    assert not [text for section, text in lines if section == "open"], "a question is answered by its commit"

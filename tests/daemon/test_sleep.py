@@ -181,7 +181,9 @@ class Life(LifecycleService):
         home = places({"MEMD_HOME": str(running.stores.folder)}, os.getuid())
         core = core_of(running.stores, home, lambda: Config(forgetting=rules), running.world)
         super().__init__(core, running.writer, encode=lambda: None)
-        self.corrections = CorrectionsService(core, running.writer, reactivate=self.reactivate, distil=lambda: None)
+        self.corrections = CorrectionsService(
+            core, running.writer, reactivate=self.reactivate, distil=lambda: None, link=lambda artifact: artifact
+        )
         self.records = RecordsService(core.stores, core.directory, core.timeline, lambda record: "", lambda: None)
 
     def answer(self, request: Any) -> Any:

@@ -102,11 +102,14 @@ class SessionReading:
 
     @property
     def unseen_commits(self) -> list[str]:
-        """The subjects of commands that commit, of which no output told the commit; "" for an unknown one."""
+        """The subjects of commands that commit, of which no output told a commit with that subject, each once; "" for
+        commands whose subject is not known."""
         seen = {captured.event.turn.partition("#")[0] for captured in self.captures if _is_commit(captured)}
         calls = [c.event for c in self.captures if isinstance(c.event, ToolCalled)]
         told = [call for call in calls if call.outcome in {"ok", "unknown"} and _COMMITTING.search(call.arguments)]
-        return [_subject_in(call.arguments) for call in told if call.turn not in seen]
+        subjects = dict.fromkeys(_subject_in(call.arguments) for call in told if call.turn not in seen)
+        known = [commit.subject for commit in self.commits]
+        return [words for words in subjects if not any(words and subject.startswith(words[:-1]) for subject in known)]
 
     @property
     def subjects(self) -> list[str]:
@@ -225,8 +228,10 @@ class SessionReading:
         is_cut_off = self.broke_off == "error"
         if last is not None and (is_cut_off or (said is last and "?" in self.words(last))):
             after = self.captures[self.captures.index(last) :]
-            is_begun = any(isinstance(captured.event, ToolCalled) for captured in after)
-            note = "cut off by an error" if is_cut_off else "begun, no answer" if is_begun else "unanswered"
+            calls = [captured.event for captured in after if isinstance(captured.event, ToolCalled)]
+            if not is_cut_off and any(_COMMITTING.search(call.arguments) for call in calls):
+                return  # it was done without a word
+            note = "cut off by an error" if is_cut_off else "begun, no answer" if calls else "unanswered"
             yield OpenItem("request", cut(first_line(self.words(last))), last.event.turn, last.event.at, note)
 
 

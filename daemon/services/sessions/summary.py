@@ -11,15 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from ....protocol.event import Captured, Committed, Said, ToolCalled
+from ....protocol.event import Captured, Checked, Committed, Said, ToolCalled
 from ....protocol.record import Record
 from ....protocol.session import SummaryLine
 from ....stages.commitments import subject
 from ...projections.records import Records
-from .reading import SENTENCE, SessionReading, cut, first_line, parts_of, path_of
+from .reading import SENTENCE, SessionReading, cut, first_line, is_request, parts_of, path_of
 
 ASKED, FILES, FIRST_COMMITS, LAST_COMMITS, LEARNT = 6, 6, 3, 4, 3
 """Most of each in a part."""
+
+SUBJECT = 60
+"""Most characters of the subject of a commit whose result is not known."""
 
 CALLS = 3
 """Calls after the last message, without an edit, that are told."""
@@ -78,15 +81,23 @@ def _done(part: SessionReading) -> Iterator[SummaryLine]:
         commits = commits[-LAST_COMMITS:]
     yield from map(_committed, commits)
     if unseen := part.unseen_commits:
-        commands = "1 commit command" if len(unseen) == 1 else f"{len(unseen):,} commit commands"
-        subjects = " · ".join(filter(None, unseen[-LAST_COMMITS:]))
-        told = f": {subjects}" if subjects else ""
-        yield SummaryLine(section="done", text=cut(f"ran {commands} without output that tells the result{told}"))
+        subjects = [cut(subject, SUBJECT) for subject in unseen if subject]
+        more = f"{len(subjects) - LAST_COMMITS:,} and " if len(subjects) > LAST_COMMITS else ""
+        told = f": {more}{' · '.join(subjects[-LAST_COMMITS:])}" if subjects else ""
+        yield SummaryLine(section="done", text=f"ran git commit without output that tells the result{told}")
     if part.checks:
         last = part.checks[-1]
         runs = f"{len(part.checks):,} checks, the last" if len(part.checks) > 1 else "one check, it"
         state = "is unclear" if last.state == "unclear" else last.state
-        yield SummaryLine(section="done", text=f"{runs} {state}: {last.what}", turn=last.turn)
+        after = "" if last.state == "failed" else _edits_after(part, last)
+        yield SummaryLine(section="done", text=f"{runs} {state}: {last.what}{after}", turn=last.turn)
+
+
+def _edits_after(part: SessionReading, check: Checked) -> str:
+    """Return how many edits a check did not see."""
+    place = next(number for number, captured in enumerate(part.captures) if captured.event is check)
+    edits = sum(isinstance(c.event, ToolCalled) and bool(path_of(c.event)) for c in part.captures[place:])
+    return f", before {edits:,} more edit{'s' if edits > 1 else ''}" if edits else ""
 
 
 def _committed(commit: Committed) -> SummaryLine:
@@ -103,22 +114,38 @@ def _learnt(records: Iterable[Record]) -> Iterator[SummaryLine]:
 
 
 def _ended(part: SessionReading) -> Iterator[SummaryLine]:
-    """Yield the end of the last message that says something."""
-    for place in reversed(range(len(part.captures))):
+    """Yield the end of the last message that says something: the last one of an answer, if there is one, since what is
+    said between calls tells the next call."""
+    places = [place for place, captured in enumerate(part.captures) if _is_message(captured)]
+    final = [place for place in places if _is_last_of_answer(part.captures, place)]
+    for place in (*reversed(final), *reversed(places)):
         captured = part.captures[place]
-        event = captured.event
-        if isinstance(event, Said) and event.role == "assistant" and not _NO_END.search(event.text):
-            words = _FENCED.sub("", part.words(captured))
-            said = [sentence.strip(" #*>-\n") for sentence in SENTENCE.findall(words)]
-            telling = [
-                sentence
-                for sentence in said
-                if any(map(str.isalpha, sentence)) and not sentence.endswith(":") and not _NEXT.match(sentence)
-            ]
-            if telling:
-                yield SummaryLine(section="ended", text=cut(" ".join(telling[:2])), turn=event.turn)
-                yield from _without_a_word(part.captures[place + 1 :])
-                return
+        words = _FENCED.sub("", part.words(captured))
+        said = [sentence.strip(" #*>-\n") for sentence in SENTENCE.findall(words)]
+        telling = [
+            sentence
+            for sentence in said
+            if any(map(str.isalpha, sentence)) and not sentence.endswith(":") and not _NEXT.match(sentence)
+        ]
+        if telling:
+            yield SummaryLine(section="ended", text=cut(" ".join(telling[:2])), turn=captured.event.turn)
+            yield from _without_a_word(part.captures[place + 1 :])
+            return
+
+
+def _is_message(captured: Captured) -> bool:
+    event = captured.event
+    return isinstance(event, Said) and event.role == "assistant" and not _NO_END.search(event.text)
+
+
+def _is_last_of_answer(captures: Sequence[Captured], place: int) -> bool:
+    """Whether no call follows a message before the next request."""
+    for captured in captures[place + 1 :]:
+        if is_request(captured):
+            return True
+        if isinstance(captured.event, ToolCalled):
+            return False
+    return True
 
 
 def _without_a_word(captures: Sequence[Captured]) -> Iterator[SummaryLine]:
