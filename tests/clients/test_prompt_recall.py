@@ -69,14 +69,20 @@ def ask(host: Host, session: str, prompt: str = QUESTION) -> str:
     return host.inject("UserPromptSubmit", prompted(prompt, session_id=session))
 
 
+def recalled(told: str) -> str:
+    """The text that the prompt recalled; before it may stand the profile, whose report a busy machine lost."""
+    blocks = [f"{block.lstrip()}</memd-context>" for block in told.split("</memd-context>")]
+    return next((block for block in blocks if "may concern this prompt" in block), "")
+
+
 def test_a_prompt_recalls_what_is_not_in_the_context_yet_and_only_once_Q13(claude: Host) -> None:
     profile = claude.inject("SessionStart", started(session_id="once"))
     assert "Halvorsen" not in profile and "Tromvik" not in profile and len(lines(profile)) > 10
-    told = ask(claude, "once")
+    told = recalled(ask(claude, "once"))
     assert lines(told)[0] == f"- {ANSWER} [2020-01-01]" and "painted" not in told
     assert told.startswith("<memd-context rev=") and told.endswith("</memd-context>")
     assert len(lines(told)) <= 3 and COUNT(told) <= 200
-    assert ask(claude, "once") == "", "it stands in the context"
+    assert recalled(ask(claude, "once")) == "", "it stands in the context"
     assert "Tromvik" in ask(claude, "once", "When does the ferry cross to Tromvik by the timetable?")
     assert "Tromvik" not in claude.inject("SessionStart", started("compact", session_id="once"))
     assert ANSWER in ask(claude, "once"), "the context was compacted"
@@ -186,7 +192,7 @@ def test_a_line_counts_as_used_when_the_answer_uses_it_T3(running: RunningDaemon
     said = "Is our ferry timetable complete, and does it list Tromvik?"
     told = ask(claude, "used", said)
     with running.client() as client:
-        (injected, _) = client.injected("claude-code:used").injections
+        (injected,) = [text for text in client.injected("claude-code:used").injections if text.asked_at]
         (id,) = injected.ids
         assert "Tromvik" in told and client.get(id).signal.access_count == 0, "given is not used"
         answers = ("I have sorted the imports.", FERRY)

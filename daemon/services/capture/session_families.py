@@ -1,15 +1,16 @@
-"""Session families: hosts copy the turns of a session into the file of a fork, with their names and times."""
+"""Session families: hosts copy the turns of a session into the file of a fork or a resumed session, with their times.
+The turns keep their names, or at least the tool calls do."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....protocol.event import Captured, Said
+from ....protocol.event import AnyEvent, Captured, Said, ToolCalled
 from ...projections.sources import own_family
 from ...projections.stores import Stores
 
 FIRST_TURNS = 2
-"""First turns of the user by which a session is recognised as a copy of another."""
+"""First turns of the user, and first tool calls, by which a session is recognised as a copy of another."""
 
 
 class SessionFamilies:
@@ -34,11 +35,16 @@ class SessionFamilies:
 
     def _found(self, families: dict[str, str], captures: Sequence[Captured]) -> str:
         documents = list(families)
-        events = (captured.event for captured in captures if isinstance(captured.event, Said))
-        first = [event for event in events if event.role == "user"][:FIRST_TURNS]
-        for event in first:
+        for event in _first(captures):
             for document in self._stores.archive.holders(documents, event.turn):
                 earlier = self._stores.archive.turn(document, event.turn)
                 if earlier is not None and earlier.event.at == event.at:
                     return families[document]
         return ""
+
+
+def _first(captures: Sequence[Captured]) -> list[AnyEvent]:
+    """Return the events by which a session is recognised."""
+    events = [captured.event for captured in captures]
+    said = [event for event in events if isinstance(event, Said) and event.role == "user"]
+    return [*said[:FIRST_TURNS], *[event for event in events if isinstance(event, ToolCalled)][:FIRST_TURNS]]
