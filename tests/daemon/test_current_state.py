@@ -253,6 +253,19 @@ def test_a_session_starts_with_what_the_last_one_did_C1(home: Home) -> None:
     ]
 
 
+def test_an_undone_session_is_in_no_state_and_no_profile_until_it_is_redone_C1(home: Home) -> None:
+    learnt = said(5, "I prefer oak ladders to pine ladders, always.")
+    home.live("one", [learnt, *edits(5, 3), plan(5, left=[PEARS])])
+    home.daemon.settle()
+    assert last_time(home.profile("next").text) and home.texts()
+    with home.daemon.client() as client:
+        for work, is_told in ((client.undo, False), (client.redo, True)):
+            job = work(["claude-code:one"])
+            while job.state == "running":
+                job = client.job(job.id)
+            assert (bool(last_time(home.profile("next").text)), bool(home.texts())) == (is_told, is_told)
+
+
 def test_the_last_time_changes_no_revision_and_is_told_once_C1(home: Home) -> None:
     first(home)
     with home.daemon.client() as client:

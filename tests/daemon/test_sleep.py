@@ -22,6 +22,7 @@ from memd.daemon.services.corrections.corrections_service import CorrectionsServ
 from memd.daemon.services.lifecycle.lifecycle_service import LifecycleService
 from memd.daemon.services.lifecycle.review import due_at
 from memd.daemon.services.lifecycle.sleep import Sleep
+from memd.daemon.services.links.evidence_links import linked
 from memd.daemon.services.records.records_service import RecordsService
 from memd.daemon.services.service import Caller, Handler
 from memd.protocol.corrections import Correct, RecordList, Restore
@@ -182,7 +183,7 @@ class Life(LifecycleService):
         core = core_of(running.stores, home, lambda: Config(forgetting=rules), running.world)
         super().__init__(core, running.writer, encode=lambda: None)
         self.corrections = CorrectionsService(
-            core, running.writer, reactivate=self.reactivate, distil=lambda: None, link=lambda artifact: artifact
+            core, running.writer, reactivate=self.reactivate, distil=lambda: None, link=linked
         )
         self.records = RecordsService(core.stores, core.directory, core.timeline, lambda record: "", lambda: None)
 

@@ -220,7 +220,7 @@ def _text(content: bytes) -> str:
 
 
 def _part(text: str, anchor: str) -> str | None:
-    """Return the text of the sections with an anchor, each with the sections below it; None if there is none."""
+    """Return the text of all sections with this anchor and of their subsections, or None without such a section."""
     rows = text.split("\n")
     parts = ["\n".join(rows[part.start : part.stop]) for name, part in _sections(text) if name == anchor]
     return "\n".join(parts) if parts else None

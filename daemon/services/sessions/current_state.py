@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
+from ....protocol.errors import MemdError
 from ....protocol.event import Stated
 from ....protocol.instant import from_micros, micros
 from ....protocol.record import Record
@@ -27,6 +28,10 @@ MOST: dict[Section, int] = {"open": 20, "decisions": 15, "watch": 15, "sessions"
 
 SESSIONS = 40
 """Newest sessions of a pool that are read."""
+
+OPENED = 100
+"""Sessions of a pool that were opened last, among which the newest are looked for: to find when one ended, memd reads
+the index of all its turns."""
 
 DECIDED_DAYS = 14
 DAY = 86_400_000_000
@@ -57,12 +62,19 @@ def sessions_of(stores: Stores, pool: str, hears: Callable[[str], bool] | None) 
         entries = [entry for entry in known if not entry.opened.origin.agent]
     shown = [
         LastSession(entry, at)
-        for entry in entries
+        for entry in sorted(entries, key=_opened, reverse=True)[:OPENED]
         if not entry.opened.document.startswith(INTERNAL)
         and (hears is None or hears(entry.opened.document))
         and (at := stores.archive.last_event_at(entry.opened.document))
     ]
     return sorted(shown, key=lambda session: session.last_at, reverse=True)
+
+
+def _opened(entry: SessionEntry) -> int:
+    try:
+        return micros(entry.opened.at)
+    except MemdError:
+        return 0
 
 
 class StateReader:

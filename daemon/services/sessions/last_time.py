@@ -75,7 +75,8 @@ class LastTime:
         rows = [row for row in self._rows(pool) if row.entry.opened.document != document]
         for row in [row for row in rows if self._now() - row.last_at <= DAYS * DAY][:READ]:
             session = row.entry.opened.document
-            if (hears is None or hears(session)) and self._stores.sources.session(session) and self._is_telling(row):
+            is_known = self._stores.sources.feeds(session, (pool,))  # neither forgotten nor undone
+            if is_known and (hears is None or hears(session)) and self._is_telling(row):
                 return row.entry
         return None
 

@@ -80,16 +80,8 @@ def _after(session: ReadSession, threads: Sequence[Thread], days: int) -> Iterat
         carried = next((item for item in opened if is_same(item.text, thread.text)), None)
         if carried is not None:
             opened.remove(carried)
-            yield msgspec.structs.replace(
-                thread,
-                kind=carried.kind,
-                text=carried.text,
-                document=session.document,
-                turn=carried.turn,
-                at=carried.at,
-                note=carried.note,
-                told=days,
-            )
+            newest = _new(session, carried, days)
+            yield msgspec.structs.replace(newest, id=thread.id, since=thread.since)
         elif thread.kind == "check":
             if check_kind(thread.text) not in checked and days - thread.told < ACTIVE_DAYS:
                 yield thread
@@ -99,17 +91,21 @@ def _after(session: ReadSession, threads: Sequence[Thread], days: int) -> Iterat
             elif not reading.has_worked and days - thread.told < ACTIVE_DAYS:
                 yield thread
     for item in opened:
-        yield Thread(
-            id=thread_id(session.document, item),
-            kind=item.kind,
-            text=item.text,
-            document=session.document,
-            turn=item.turn,
-            at=item.at,
-            since=item.at,
-            note=item.note,
-            told=days,
-        )
+        yield _new(session, item, days)
+
+
+def _new(session: ReadSession, item: OpenItem, days: int) -> Thread:
+    return Thread(
+        id=thread_id(session.document, item),
+        kind=item.kind,
+        text=item.text,
+        document=session.document,
+        turn=item.turn,
+        at=item.at,
+        since=item.at,
+        note=item.note,
+        told=days,
+    )
 
 
 def is_same(one: str, other: str) -> bool:
