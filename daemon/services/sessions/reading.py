@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from ....protocol.event import (
@@ -100,13 +102,13 @@ class SessionReading:
         self._handed, self.handover = checked_handover(captures)
         self.plan: tuple[PlanItem, ...] = next((p.items for c in captures if isinstance(p := c.event, Planned)), ())
 
-    @property
+    @cached_property
     def unseen_commits(self) -> list[str]:
         """The subjects of commands that commit, of which no output told a commit with that subject, each once; "" for
         commands whose subject is not known."""
         seen = {captured.event.turn.partition("#")[0] for captured in self.captures if _is_commit(captured)}
         calls = [c.event for c in self.captures if isinstance(c.event, ToolCalled)]
-        told = [call for call in calls if call.outcome in {"ok", "unknown"} and _COMMITTING.search(call.arguments)]
+        told = [call for call in calls if call.outcome in {"ok", "unknown"} and is_committing(call)]
         subjects = dict.fromkeys(_subject_in(call.arguments) for call in told if call.turn not in seen)
         known = [commit.subject for commit in self.commits]
         return [words for words in subjects if not any(words and subject.startswith(words[:-1]) for subject in known)]
@@ -147,9 +149,10 @@ class SessionReading:
             return subjects[0]
         if self.plan:
             return cut(self.plan[0].text, TITLE)
-        spoken = [_sentence(self.words(request)) for request in self.requests]
-        long = (words for words in spoken if len(subject(words)) >= TITLE_STEMS)
-        return cut(next(long, next(iter(spoken), "")), TITLE)
+        spoken = (_sentence(self.words(request)) for request in self.requests)
+        first = next(spoken, "")
+        long = (words for words in chain([first], spoken) if len(subject(words)) >= TITLE_STEMS)
+        return cut(next(long, first), TITLE)
 
     def weights(self) -> list[float]:
         """Return what each request led to: edits, commits and calls until the next one."""
@@ -229,7 +232,7 @@ class SessionReading:
         if last is not None and (is_cut_off or (said is last and "?" in self.words(last))):
             after = self.captures[self.captures.index(last) :]
             calls = [captured.event for captured in after if isinstance(captured.event, ToolCalled)]
-            if not is_cut_off and any(_COMMITTING.search(call.arguments) for call in calls):
+            if not is_cut_off and any(map(is_committing, calls)):
                 return  # it was done without a word
             note = "cut off by an error" if is_cut_off else "begun, no answer" if calls else "unanswered"
             yield OpenItem("request", cut(first_line(self.words(last))), last.event.turn, last.event.at, note)
@@ -259,6 +262,11 @@ def path_of(call: ToolCalled) -> str:
         return ""
     found = _PATH.search(call.arguments) or _COMMAND_PATH.search(call.arguments)
     return "/".join(found[1].replace("\\\\", "/").split("/")[-2:]) if found else ""
+
+
+def is_committing(call: ToolCalled) -> bool:
+    """Whether a call runs `git commit`."""
+    return "commit" in call.arguments and _COMMITTING.search(call.arguments) is not None
 
 
 def is_request(captured: Captured) -> bool:
