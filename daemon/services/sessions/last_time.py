@@ -15,7 +15,7 @@ from ....stages.commitments import subject
 from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
 from .current_state import DAY, LastSession, sessions_of
-from .reading import SessionReading, cut, first_line
+from .reading import SessionReading, cut, first_line, is_answer
 
 DAYS = 7
 """Days after which a last session is not told any more."""
@@ -120,7 +120,8 @@ def _told(reading: SessionReading, entry: SessionEntry) -> Iterator[str]:
         yield f"Left of the plan: {' · '.join(planned[:ITEMS])}{more}"
     if commits := [subject for subject in reading.subjects[-COMMITS:] if subject != title]:
         yield f"Last commits: {' · '.join(commits)}"
-    asked = (first_line(reading.words(request)) for request in reversed(reading.requests))
+    requests = (request for request in reversed(reading.requests) if not is_answer(request))
+    asked = (first_line(reading.words(request)) for request in requests)
     telling = (cut(words) for words in asked if len(subject(words)) >= STEMS and words != title)
     if last := list(islice(telling, REQUESTS)):
         yield f"Asked last: {' · '.join(f'“{words}”' for words in reversed(last))}"

@@ -63,6 +63,12 @@ _TESTS = re.compile(r"test|spec|jest|mocha|tox|nox|ava\b|cypress|playwright", re
 _STYLE = re.compile(r"lint|ruff|flake8|biome|prettier|black|shellcheck|credo", re.IGNORECASE)
 _COMMITTING = re.compile(r"\bgit\b[^\"|;&]{0,40}\bcommit\b")
 _MESSAGE = re.compile(r"commit\b[^\n]*?\s-\w*m\s*(?:[\"']?\$\(cat <<-?\s*[\"']?\w+[\"']?\n)?[\"']?([^\n\"]{3,160})")
+_BEGIN = r"""(?:["'(;\n]|&&|\|\||\\n)\s*"""  # of a command
+_REMOVING = re.compile(_BEGIN + r"(?:git )?rm ([^;&|\n\"\\]+)")
+_GIT_STEP = re.compile(
+    _BEGIN + r"(git (?:push(?: -f| --force)?|merge [\w./-]+|rebase [\w./-]+|stash|revert|"
+    r"(?:checkout -b|switch -c) [\w./-]+)|gh pr (?:create|merge))(?![\w-])"
+)
 _DULL = re.compile(r"(?:release|merge|wip|bump|version)\b|v?\d+\.\d+", re.IGNORECASE)
 _LATER = re.compile(
     r"\b(?:tomorrow|next (?:time|session)|remind me|come back to (?:it|this|that)|later today"
@@ -107,11 +113,38 @@ class SessionReading:
         """The subjects of commands that commit, of which no output told a commit with that subject, each once; "" for
         commands whose subject is not known."""
         seen = {captured.event.turn.partition("#")[0] for captured in self.captures if _is_commit(captured)}
-        calls = [c.event for c in self.captures if isinstance(c.event, ToolCalled)]
-        told = [call for call in calls if call.outcome in {"ok", "unknown"} and is_committing(call)]
+        told = [call for call in self._calls() if is_committing(call)]
         subjects = dict.fromkeys(_subject_in(call.arguments) for call in told if call.turn not in seen)
         known = [commit.subject for commit in self.commits]
         return [words for words in subjects if not any(words and subject.startswith(words[:-1]) for subject in known)]
+
+    @property
+    def kept_files(self) -> Counter[str]:
+        """The files that were edited, without those that a later command removed."""
+        return _kept(self._calls())
+
+    @property
+    def edited_since_commit(self) -> Counter[str]:
+        """The files that were edited after the last commit whose result is known or not."""
+        places = [place for place, captured in enumerate(self.captures) if _commits(captured)]
+        after = self.captures[places[-1] :] if places else ()
+        return _kept(captured.event for captured in after if isinstance(captured.event, ToolCalled))
+
+    @property
+    def git_steps(self) -> list[str]:
+        """Git commands that change what others see or where work goes on, in their order, each once: a push, a merge,
+        a branch, a pull request."""
+        found = (
+            match
+            for call in self._calls()
+            if "git" in call.arguments or "gh " in call.arguments
+            for match in _GIT_STEP.findall(call.arguments)
+        )
+        return list(dict.fromkeys(" ".join(match.split()) for match in found))
+
+    def _calls(self) -> list[ToolCalled]:
+        calls = (captured.event for captured in self.captures if isinstance(captured.event, ToolCalled))
+        return [call for call in calls if call.outcome in {"ok", "unknown"}]
 
     @property
     def subjects(self) -> list[str]:
@@ -279,6 +312,34 @@ def _subject_in(arguments: str) -> str:
     """Return the subject of a command that commits, which may be cut off."""
     found = _MESSAGE.search(arguments.replace('\\"', '"').replace("\\n", "\n"))
     return cut(found[1].strip(" \"'")) if found else ""
+
+
+def is_answer(captured: Captured) -> bool:
+    """Whether a capture answers a question of the agent, by the host's own word."""
+    return isinstance(captured.event, Said) and bool(captured.event.answers)
+
+
+def _kept(calls: Iterable[ToolCalled]) -> Counter[str]:
+    """Return the files that calls edit and no later call removes, each with its edits."""
+    kept = Counter[str]()
+    for call in calls:
+        if path := path_of(call):
+            kept[path] += 1
+        for name in _removed_by(call):
+            kept = Counter({path: count for path, count in kept.items() if path.rpartition("/")[2] != name})
+    return kept
+
+
+def _removed_by(call: ToolCalled) -> Iterator[str]:
+    """Yield the names of the files that a command removes."""
+    if "rm " in call.arguments:
+        for match in _REMOVING.findall(call.arguments):
+            yield from (word.rstrip("/\"'").rpartition("/")[2] for word in match.split())
+
+
+def _commits(captured: Captured) -> bool:
+    event = captured.event
+    return isinstance(event, Committed) or (isinstance(event, ToolCalled) and is_committing(event))
 
 
 def _is_commit(captured: Captured) -> bool:
