@@ -251,3 +251,27 @@ def test_an_answer_to_a_question_of_the_agent_is_no_request_of_a_summary_C2(daem
     ]
     asked = [line.text for line in told(daemon, events).lines if line.section == "asked"]
     assert asked == ["Prune the pear trees in the lower field"]
+
+
+def test_a_request_whose_work_stops_at_a_call_is_open_C2(daemon: Any) -> None:
+    events: list[AnyEvent] = [
+        user(1, "Mend the slow query of the pear table."),
+        edit(2, "/orchard/src/pears.py"),
+        agent(3, "Done. The query takes nine milliseconds now."),
+        user(4, "Add a test that checks the new index."),
+        agent(5, "I look at the tests first."),
+        ran(6, "ls tests", "unknown"),
+    ]
+    opened = [line.text for line in told(daemon, events).lines if line.section == "open"]
+    assert opened == ["begun, no answer: Add a test that checks the new index."]
+
+
+def test_a_command_that_only_names_a_commit_is_no_commit_C2(daemon: Any) -> None:
+    events: list[AnyEvent] = [
+        user(1, "Why does the hook break the index?"),
+        ran(2, "cat .git/hooks/commit-msg"),
+        ran(3, "git log --grep=commit"),
+        edit(4, "/orchard/src/hook.go"),
+        agent(5, "The hook writes the index."),
+    ]
+    assert not any("commit" in line.text for line in told(daemon, events).lines if line.section == "done")

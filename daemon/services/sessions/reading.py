@@ -57,14 +57,15 @@ EDIT, COMMIT, CALL = 1.0, 3.0, 0.15
 _EDITS = frozenset(
     "edit write multiedit notebookedit update create_file apply_patch replace write_file str_replace".split()
 )
+_DELEGATING = frozenset({"task", "agent", "spawn_agent", "subagent"})
 _PATH = re.compile(r'"(?:file_path|path|notebook_path|filePath)"\s*:\s*"((?:[^"\\]|\\.)+)"')
 _COMMAND_PATH = re.compile(r'"command"\s*:\s*"([\w./-]+\.\w+)"')
 _TESTS = re.compile(r"test|spec|jest|mocha|tox|nox|ava\b|cypress|playwright", re.IGNORECASE)
 _STYLE = re.compile(r"lint|ruff|flake8|biome|prettier|black|shellcheck|credo", re.IGNORECASE)
-_COMMITTING = re.compile(r"\bgit\b[^\"|;&]{0,40}\bcommit\b")
 _MESSAGE = re.compile(r"commit\b[^\n]*?\s-\w*m\s*(?:[\"']?\$\(cat <<-?\s*[\"']?\w+[\"']?\n)?[\"']?([^\n\"]{3,160})")
 _BEGIN = r"""(?:["'(;\n]|&&|\|\||\\n)\s*"""  # of a command
 _REMOVING = re.compile(_BEGIN + r"(?:git )?rm ([^;&|\n\"\\]+)")
+_COMMITTING = re.compile(_BEGIN + r"git (?:-[cC] ?\S+ )*commit(?![\w-])")
 _GIT_STEP = re.compile(
     _BEGIN + r"(git (?:push(?: -f| --force)?|merge [\w./-]+|rebase [\w./-]+|stash|revert|"
     r"(?:checkout -b|switch -c) [\w./-]+)|gh pr (?:create|merge))(?![\w-])"
@@ -125,8 +126,8 @@ class SessionReading:
 
     @property
     def edited_since_commit(self) -> Counter[str]:
-        """The files that were edited after the last commit whose result is known or not."""
-        places = [place for place, captured in enumerate(self.captures) if _commits(captured)]
+        """The files that were edited after the last commit, by the agent itself or by a subagent, which may commit."""
+        places = [place for place, captured in enumerate(self.captures) if _may_commit(captured)]
         after = self.captures[places[-1] :] if places else ()
         return _kept(captured.event for captured in after if isinstance(captured.event, ToolCalled))
 
@@ -143,8 +144,10 @@ class SessionReading:
         return list(dict.fromkeys(" ".join(match.split()) for match in found))
 
     def _calls(self) -> list[ToolCalled]:
-        calls = (captured.event for captured in self.captures if isinstance(captured.event, ToolCalled))
-        return [call for call in calls if call.outcome in {"ok", "unknown"}]
+        """Return the calls that went well, as far as the host tells; a last one without a result may not have run."""
+        calls = [captured.event for captured in self.captures if isinstance(captured.event, ToolCalled)]
+        ran = calls[:-1] if calls and calls[-1].outcome == "unknown" else calls
+        return [call for call in ran if call.outcome in {"ok", "unknown"}]
 
     @property
     def subjects(self) -> list[str]:
@@ -226,6 +229,12 @@ class SessionReading:
         if not unanswered and not planned:
             yield from self._put_off()
 
+    def _is_left(self) -> bool:
+        """Whether the session ends with a call, although its agent ends answers with a message."""
+        acts = [captured.event for captured in self.captures if isinstance(captured.event, Said | ToolCalled)]
+        speaks = any(isinstance(act, Said) and act.role == "assistant" for act in acts)
+        return not self.broke_off and speaks and isinstance(acts[-1], ToolCalled)
+
     def _planned(self) -> Iterator[OpenItem]:
         """Yield the open items of the agent's plan, unless the agent left it behind. One that it began may be done if
         it edited files after it ticked an item last."""
@@ -257,12 +266,14 @@ class SessionReading:
                     yield OpenItem("later", cut(sentence), captured.event.turn, captured.event.at, "you said")
 
     def _unanswered(self) -> Iterator[OpenItem]:
-        """Yield the last request if an error cut it off, or if it is a question to which nothing was said. Most other
-        words that close a session only take leave."""
+        """Yield the last request if an error cut it off, if the agent was still calling tools, or if it is a question
+        that nobody answered. Most other words that close a session only take leave."""
         last = self.requests[-1] if self.requests else None
         said = next((c for c in reversed(self.captures) if isinstance(c.event, Said)), None)
         is_cut_off = self.broke_off == "error"
-        if last is not None and (is_cut_off or (said is last and "?" in self.words(last))):
+        if last is None:
+            return
+        if is_cut_off or self._is_left() or (said is last and "?" in self.words(last)):
             after = self.captures[self.captures.index(last) :]
             calls = [captured.event for captured in after if isinstance(captured.event, ToolCalled)]
             if not is_cut_off and any(map(is_committing, calls)):
@@ -337,9 +348,10 @@ def _removed_by(call: ToolCalled) -> Iterator[str]:
             yield from (word.rstrip("/\"'").rpartition("/")[2] for word in match.split())
 
 
-def _commits(captured: Captured) -> bool:
+def _may_commit(captured: Captured) -> bool:
     event = captured.event
-    return isinstance(event, Committed) or (isinstance(event, ToolCalled) and is_committing(event))
+    is_call = isinstance(event, ToolCalled) and (is_committing(event) or event.name.casefold() in _DELEGATING)
+    return is_call or isinstance(event, Committed)
 
 
 def _is_commit(captured: Captured) -> bool:
