@@ -53,7 +53,7 @@ _PASSED = re.compile(
     r"|^PASS\b|[Bb]uilt in |Compiled successfully|0 errors|^OK(?: \(|$)",
     re.MULTILINE,
 )
-_COMMIT = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\] (.{1,200})$", re.MULTILINE)
+_COMMIT = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\] (.{1,200})", re.MULTILINE)
 _FILES = re.compile(r"^ (\d+) files? changed", re.MULTILINE)
 
 
