@@ -198,7 +198,7 @@ def test_an_end_is_the_last_answer_and_a_check_tells_the_edits_after_it_C2(daemo
     lines = [(line.section, line.text) for line in told(daemon, events).lines]
     assert [text for section, text in lines if section == "ended"] == [
         "The gates close again, and nothing creaks.",
-        "then 1 edit and 1 other call without a word",
+        "then asked “And could you oil the hinges of the cellar door?”: 1 edit and 1 other call without a last word",
     ]
     assert ("done", "one check, it passed: pytest, before 2 more edits") in lines
     assert not [text for section, text in lines if section == "open"], "a question is answered by its commit"

@@ -59,6 +59,7 @@ _EDITS = frozenset(
 )
 _DELEGATING = frozenset({"task", "agent", "spawn_agent", "subagent"})
 _PATH = re.compile(r'"(?:file_path|path|notebook_path|filePath)"\s*:\s*"((?:[^"\\]|\\.)+)"')
+_PATCHED = re.compile(r"\*\*\* Begin Patch.{0,4}\*\*\* (?:Update|Add) File: ([^\\\n\"]+)", re.DOTALL)
 _COMMAND_PATH = re.compile(r'"command"\s*:\s*"([\w./-]+\.\w+)"')
 _TESTS = re.compile(r"test|spec|jest|mocha|tox|nox|ava\b|cypress|playwright", re.IGNORECASE)
 _STYLE = re.compile(r"lint|ruff|flake8|biome|prettier|black|shellcheck|credo", re.IGNORECASE)
@@ -302,9 +303,11 @@ def check_kind(what: str) -> str:
 
 def path_of(call: ToolCalled) -> str:
     """Return the file that a call edited, "" for another call; its last two parts, as a reader knows it."""
-    if call.name.casefold() not in _EDITS or call.outcome in {"error", "refused"}:
+    if call.outcome in {"error", "refused"}:
         return ""
-    found = _PATH.search(call.arguments) or _COMMAND_PATH.search(call.arguments)
+    found = _PATCHED.search(call.arguments)
+    if found is None and call.name.casefold() in _EDITS:
+        found = _PATH.search(call.arguments) or _COMMAND_PATH.search(call.arguments)
     return "/".join(found[1].replace("\\\\", "/").split("/")[-2:]) if found else ""
 
 

@@ -28,6 +28,9 @@ STEPS = 4
 SUBJECT = 60
 """Most characters of the subject of a commit whose result is not known."""
 
+ASKED_WIDTH = 120
+"""Most characters of a request at which a session ends."""
+
 CALLS = 3
 """Calls after the last message, without an edit, that are told."""
 
@@ -145,7 +148,7 @@ def _ended(part: SessionReading) -> Iterator[SummaryLine]:
         ]
         if telling:
             yield SummaryLine(section="ended", text=cut(" ".join(telling[:2])), turn=captured.event.turn)
-            yield from _without_a_word(part.captures[place + 1 :])
+            yield from _without_a_word(part, part.captures[place + 1 :])
             return
 
 
@@ -164,13 +167,18 @@ def _is_last_of_answer(captures: Sequence[Captured], place: int) -> bool:
     return True
 
 
-def _without_a_word(captures: Sequence[Captured]) -> Iterator[SummaryLine]:
-    """Yield what the agent still did after its last message."""
+def _without_a_word(part: SessionReading, captures: Sequence[Captured]) -> Iterator[SummaryLine]:
+    """Yield what the agent still did after its last message, and for which request."""
+    asked = next((captured for captured in reversed(captures) if is_request(captured)), None)
     calls = [captured.event for captured in captures if isinstance(captured.event, ToolCalled)]
     edits = sum(bool(path_of(call)) for call in calls)
     counts = [(edits, "edit"), (len(calls) - edits, "other call")]
     told = [f"{count:,} {name}{'s' if count > 1 else ''}" for count, name in counts if count]
-    if edits or len(calls) >= CALLS:
+    if asked and calls:
+        words = cut(first_line(part.words(asked)), ASKED_WIDTH)
+        text = f"then asked “{words}”: {' and '.join(told)} without a last word"
+        yield SummaryLine(section="ended", text=text, turn=asked.event.turn)
+    elif edits or len(calls) >= CALLS:
         yield SummaryLine(section="ended", text=f"then {' and '.join(told)} without a word")
 
 
