@@ -96,7 +96,8 @@ _REFUSALS: dict[Reason, str] = {
 
 def reflection_lines(reflection: Reflection, statements: int) -> Iterator[str]:
     """Yield what memd took of a reflection with so many statements, and each refusal with its reason."""
-    yield f"Taken: {reflection.taken} of {statements} statements, unconfirmed until memd or the user confirms them."
+    confirmed = ", unconfirmed until memd or the user confirms them" if reflection.taken else ""
+    yield f"Taken: {reflection.taken} of {statements} statements{confirmed}."
     for refused in reflection.refused:
         yield f"Statement {refused.number + 1} is refused: {_REFUSALS[refused.reason]}."
     if reflection.open:

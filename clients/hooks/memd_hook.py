@@ -2,10 +2,10 @@
 
 It reads the host's JSON on standard input, prints the profile where it is due (Q1) and what the prompt recalls (Q13),
 notes that a session grew, for `follow.py` (W10), and with `reflect` asks the agent once for a reflection (W4).
-Invariants: exit code 0, and valid output or none (P-3); it ends within 100 ms, or 600 ms where it asks; it never starts a daemon, and writes
-only into its own folder. `memd setup` copies it beside its `hook.json`; the host runs it by `python -I -S`. The start
-of Python takes most of its time; `json`, `signal` and `socket` would be half of that, because they import `re` and
-`enum`, so the program uses their parts in C where the interpreter has them.
+Invariants: exit code 0, and valid output or none (P-3); it ends within 100 ms, or 600 ms where it asks; it never starts
+a daemon, and writes only into its own folder. `memd setup` copies it beside its `hook.json`; the host runs it by
+`python -I -S`. The start of Python takes most of its time; `json`, `signal` and `socket` would be half of that, because
+they import `re` and `enum`, so the program uses their parts in C where the interpreter has them.
 """
 
 from __future__ import annotations

@@ -61,6 +61,10 @@ async function call(event: string, ctx: any, prompt = "", options: string[] = []
 	}
 }
 
+function nameSession(ctx: any) {
+	process.env.MEMD_SESSION = `pi:${ctx.sessionManager.getSessionId()}`; // for the shell commands of the session
+}
+
 async function reflect(given: any, ctx: any): Promise<any> {
 	const command = [...MEMD, "session", "reflect", `pi:${ctx.sessionManager.getSessionId()}`, "-", "--json"];
 	const env = { ...process.env, ...VARIABLES };
@@ -75,7 +79,7 @@ async function reflect(given: any, ctx: any): Promise<any> {
 
 export default function (pi: any) {
 	pi.on("before_agent_start", async (event: any, ctx: any) => {
-		process.env.MEMD_SESSION = `pi:${ctx.sessionManager.getSessionId()}`; // for the shell commands of the session
+		nameSession(ctx);
 		const { context } = await call("before_agent_start", ctx, event.prompt ?? "");
 		return context ? { systemPrompt: `${event.systemPrompt}\n\n${context}` } : undefined;
 	});
@@ -106,6 +110,9 @@ export default function (pi: any) {
 		});
 	pi.registerCommand?.("memd:reflect", {
 		description: "Tell memd what lasts of this session, as quotes",
-		handler: async () => ask(QUESTION),
+		handler: async (_arguments: string, ctx: any) => {
+			nameSession(ctx);
+			ask(QUESTION);
+		},
 	});
 }
