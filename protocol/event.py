@@ -219,12 +219,24 @@ class Pointed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Reflected(Event, tag="reflected", frozen=True, kw_only=True):
     """A reader other than memd's own model read the session: its agent, or a model that the user configured (W4). The
-    event holds no words but the title: what is forgotten in a turn is forgotten here. `upto`: the last turn read."""
+    event holds no words but the title: what is forgotten in a turn is forgotten here. `upto`: the last turn read;
+    `tokens`: of the reader's answer, estimated."""
 
     reader: str
     title: str = ""
     statements: Annotated[tuple[Pointed, ...], msgspec.Meta(max_length=STATEMENTS)] = ()
     upto: str = ""
+    tokens: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
+
+
+REFLECTED = "reflected-"
+"""Begins the turn of a reflection: `reflected-1` is the first one of a session."""
+
+
+class ReflectionAsked(Event, tag="reflection_asked", frozen=True, kw_only=True):
+    """A hook asked the agent of the session for a reflection (W4). `tokens`: of the question, estimated."""
+
+    tokens: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
 
 
 class Ran(Event, tag="ran", frozen=True, kw_only=True):
@@ -261,6 +273,7 @@ AnyEvent = (
     | Stated
     | HandedOver
     | Reflected
+    | ReflectionAsked
     | Ran
     | SessionStarted
     | SessionEnded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
@@ -36,6 +37,35 @@ class Reflect(Request, tag="reflect", frozen=True, kw_only=True):
     open: HandoverTexts = ()
 
 
+class AskReflection(Request, tag="ask_reflection", frozen=True, kw_only=True):
+    """Ask whether the agent of a session should reflect now (W4). `document`: the session, as `host:id`; `now`: note
+    that it is asked, and return the question, which memd does once a session."""
+
+    document: str
+    now: bool = False
+
+
+class ReflectionQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `ask_reflection`. `due`: whether the agent should be asked; `why`: why it should not; `text`: with `now`
+    the question; `tokens`: of the question, estimated."""
+
+    due: bool = False
+    text: str = ""
+    why: str = ""
+    tokens: int = 0
+
+
+class ReflectionCost(msgspec.Struct, frozen=True, kw_only=True):
+    """The reflections of a session: how often its agent was asked, how often a reader answered, the statements that
+    memd took, and the estimated tokens of the question and of the answers."""
+
+    asked: int = 0
+    answered: int = 0
+    statements: int = 0
+    question_tokens: int = 0
+    answer_tokens: int = 0
+
+
 class RefusedStatement(msgspec.Struct, frozen=True, kw_only=True):
     """A statement that was not taken: its number from 0, and the reason."""
 
@@ -45,9 +75,34 @@ class RefusedStatement(msgspec.Struct, frozen=True, kw_only=True):
 
 class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `reflect`. `taken`: statements whose words the session has; memd's own stages decide about them. `open`:
-    items that are left open; `refused_open`: those that name what the session does not have."""
+    items that are left open. `refused_open`, `refused_title`: items and a title that name what the session does not
+    have, or tell an agent what to do. `tokens`: of the answer, estimated."""
 
     taken: int
     refused: tuple[RefusedStatement, ...] = ()
     open: int = 0
     refused_open: tuple[str, ...] = ()
+    refused_title: str = ""
+    tokens: int = 0
+
+
+_REFUSALS: dict[Reason, str] = {
+    "not found": "the session does not have a quote of it: quote verbatim, or leave it out",
+    "too short": "its quotes are too short to tell where they stand: add the question or the sentence before",
+    "not prose": "its words stand in a tool call or a tool's output",
+    "private": "its words are private or secret",
+}
+
+
+def reflection_lines(reflection: Reflection, statements: int) -> Iterator[str]:
+    """Yield what memd took of a reflection with so many statements, and each refusal with its reason."""
+    confirmed = ", unconfirmed until memd or the user confirms them" if reflection.taken else ""
+    yield f"Taken: {reflection.taken} of {statements} statements{confirmed}."
+    for refused in reflection.refused:
+        yield f"Statement {refused.number + 1} is refused: {_REFUSALS[refused.reason]}."
+    if reflection.open:
+        yield f"{reflection.open} open items are kept."
+    for line in reflection.refused_open:
+        yield f"The open item {line!r} is refused: it names what the session does not have, or gives orders."
+    if reflection.refused_title:
+        yield "The title is refused: it names what the session does not have, or gives orders."

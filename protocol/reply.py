@@ -17,7 +17,7 @@ from .pauses import Pauses, PauseState, Skip
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
-from .reflection import Reflection
+from .reflection import Reflection, ReflectionQuestion
 from .scope import Agent, Bound, Left, RecordsMoved, Scope
 from .session import HandoverTaken, SessionOutcome, SessionPage, SessionsFound, SessionTurns, Summary
 from .settings import SettingList
@@ -351,5 +351,6 @@ _SessionData = (
     | HandoverTaken
     | CurrentState
     | Reflection
+    | ReflectionQuestion
 )
 AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData

@@ -9,6 +9,7 @@ import msgspec
 from .event import Checked, Committed, HandoverTexts
 from .instant import Instant
 from .record import Status
+from .reflection import ReflectionCost
 from .request_fields import Many, Request
 
 
@@ -77,7 +78,7 @@ class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `session`, with counts. `turns`: its events in the archive by kind; `troubles`: failed tool calls and
     commands; `records`: records that rest on it by status; `failed`: captures that could not be distilled; `family`:
     the sessions of which it is a copy or a continuation, or which are such of it; `commits`: all that were made;
-    `checks`: the last run of each check."""
+    `checks`: the last run of each check; `reflections`: what other readers of the session cost and gave (W4)."""
 
     session: SessionState
     turns: dict[str, int]
@@ -87,6 +88,7 @@ class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     family: tuple[str, ...] = ()
     commits: tuple[Committed, ...] = ()
     checks: tuple[Checked, ...] = ()
+    reflections: ReflectionCost | None = None
 
 
 class FoundSession(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ from ..python import launch
 from ..python.client import Client, places_here
 from .connection import ended_with, is_older, offline
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
-from .wording import age, count, size
+from .wording import age, count, reflecting, size
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 State = Literal["ok", "warning", "broken", "fixed"]
@@ -360,7 +360,7 @@ def _hosts(places: Places) -> Results:
             fix = partial(_set_up, places, host.name)
             yield _result("hosts", "broken", f"{host.title}: {host.problem}", f"run `{host.hint}`", fix)
         else:
-            state = "set up" if host.is_set_up else f"not set up (run `{host.hint}`)"
+            state = f"set up{reflecting(host.reflects)}" if host.is_set_up else f"not set up (run `{host.hint}`)"
             yield _ok("hosts", f"{host.title}: {state}")
 
 

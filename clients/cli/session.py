@@ -1,16 +1,19 @@
-"""`memd session` lists sessions, shows the outcome, the summary and the turns of one."""
+"""`memd session` lists sessions, shows the outcome, the summary and the turns of one, and takes a reflection on one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Annotated
 
+import msgspec
 import typer
 
+from ...protocol.errors import InvalidRequest
 from ...protocol.event import Checked
+from ...protocol.reflection import ReflectionCost, Statement, reflection_lines
 from ...protocol.session import SessionOutcome, SessionPage, SessionsFound, SessionState, SessionTurns, Summary
 from .connection import reach
-from .output import CommandAnswer, JsonFlag, plain, plain_name, shortened, styled, width, wrapped
+from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, shortened, styled, width, wrapped
 from .wording import age, count, status_counts
 
 app = typer.Typer(
@@ -133,6 +136,49 @@ def find(
         answer.give(found, _found_lines(found))
 
 
+class ReflectionFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `reflect` reads."""
+
+    title: str = ""
+    statements: tuple[Statement, ...] = ()
+    open: tuple[str, ...] = ()
+
+
+@app.command()
+def reflect(
+    id: Annotated[str, typer.Argument(help="A session as `memd session list` names it, or a unique prefix.")],
+    file: Annotated[str, typer.Argument(help="A JSON file with the reflection, - for standard input.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Take what an agent found worth remembering in its session.
+
+    The file has `title`; `statements`, each with a `type` and 1 to 3 `quotes`, as in {"type": "decision", "quotes":
+    ["we keep the ledger in SQLite"]}; and `open`, lines about unfinished work. memd takes a statement only if the
+    session has its quotes.
+
+    \b
+    Examples:
+      memd session reflect claude-code:0b5c7b3e reflection.json
+      echo '{"title": "Mend the press"}' | memd session reflect claude-code:0b5c7b3e -
+    """
+    import sys
+    from pathlib import Path
+
+    with CommandAnswer("session reflect", as_json) as answer, reach() as client:
+        try:
+            content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+            given = msgspec.json.decode(content, type=ReflectionFile)
+        except OSError as error:
+            raise InvalidRequest(f"{file} can't be read: {error.strerror}") from error
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            hint = 'it needs the form {"title": "…", "statements": [{"type": "fact", "quotes": ["…"]}], "open": ["…"]}'
+            raise InvalidRequest(f"this is no reflection: {error}", hint=hint) from error
+        document = client.session(id).session.document
+        reflection = client.reflect(document, title=given.title, statements=given.statements, open=given.open)
+        lines = [plain(line) for line in reflection_lines(reflection, len(given.statements))]
+        answer.give({**complete(reflection), "lines": lines}, lines)
+
+
 def _found_lines(found: SessionsFound) -> Iterator[str]:
     for row in found.found:
         session = row.session
@@ -194,9 +240,19 @@ def _outcome_lines(outcome: SessionOutcome) -> Iterator[str]:
         "family": ", ".join(map(plain_name, outcome.family)),
         "commits": "; ".join(f"{plain(commit.id)} {plain_name(commit.subject)}" for commit in outcome.commits[-4:]),
         "checks": ", ".join(f"{plain_name(check.what)} {_state(check)}" for check in outcome.checks),
+        "reflected": _reflected(outcome.reflections),
         "outcome": _outcome(outcome),
     }
-    yield from (f"{styled(f'{name:<8}', 'dim')} {value}" for name, value in rows.items() if value)
+    yield from (f"{styled(f'{name:<9}', 'dim')} {value}" for name, value in rows.items() if value)
+
+
+def _reflected(cost: ReflectionCost | None) -> str:
+    """What the reflections on a session gave and cost."""
+    if cost is None:
+        return ""
+    tokens = cost.question_tokens + cost.answer_tokens
+    asked = "the agent was asked; " if cost.asked else ""
+    return f"{asked}{count(cost.statements, 'statement')} taken; about {tokens:,} tokens"
 
 
 def _state(check: Checked) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,14 +15,19 @@ import typer
 from ...protocol.errors import Refused
 from ...protocol.places import Places
 from ..hooks.edits import FileEdit, diff
-from ..hooks.hosts import TITLES, Hosts, HostState
+from ..hooks.hosts import TITLES, HostOptions, Hosts, HostState
 from ..python import launch
 from ..python.client import places_here
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 from .service import remove, stop
+from .wording import reflecting
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 Names = Annotated[list[str] | None, typer.Argument(metavar="[AGENT|all]", help=f"{', '.join(TITLES)}, or all here.")]
+Reflects = Annotated[
+    bool | None,
+    typer.Option("--reflect/--no-reflect", help="Ask the agent once a session what lasts of it.", show_default=False),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes and make none.")]
 
 
@@ -41,16 +47,21 @@ class HostChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @app.command()
-def setup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
+def setup(names: Names = None, reflect: Reflects = None, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
     """Connect memd to an agent on this machine.
 
     The agent then receives the profile with every turn and gets tools to recall and remember; memd captures its
     sessions. Without a name, the command lists the agents and their state. Other MCP hosts can run `memd mcp`.
 
+    With --reflect, memd asks the agent once in a longer session what lasts of it: a title, decisions and lessons as
+    quotes, unfinished work. The answer costs tokens of your model; `memd session show` counts them. Without it, you ask
+    by /memd:reflect. memd remembers the choice.
+
     \b
     Examples:
       memd setup                    # list the agents on this machine
       memd setup claude-code --dry-run
+      memd setup claude-code --reflect
       memd setup all
     """
     with CommandAnswer("setup", as_json) as answer:
@@ -60,7 +71,9 @@ def setup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = Fals
             answer.give(states, _listed(states))
             return
         chosen = _chosen(hosts, names, lambda state: state.is_here)
-        done = [_changed(hosts, name, hosts.edits(name), None if dry_run else hosts.set_up) for name in chosen]
+        options = None if reflect is None else HostOptions(reflects=reflect)
+        apply = None if dry_run else partial(hosts.set_up, options=options)
+        done = [_changed(hosts, name, hosts.edits(name, options), apply) for name in chosen]
         answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))
         if not dry_run and done and not launch.answering(places_here(), 500):
             answer.warn("memd is not running: start it with `memd up`; until then agents work without memory")
@@ -100,7 +113,13 @@ def _changed(
 
 def _listed(states: Sequence[HostState]) -> Iterator[str]:
     for state in states:
-        how = "set up" if state.is_set_up else "not set up" if state.is_here else "not on this machine"
+        how = (
+            f"set up{reflecting(state.reflects)}"
+            if state.is_set_up
+            else "not set up"
+            if state.is_here
+            else "not on this machine"
+        )
         condition = styled(plain(state.problem) or how, "yellow" if state.problem else "dim")
         yield f"{styled(f'{state.name:<12}', 'bold')} {state.title:<12} {condition}"
         if state.hint and (state.is_here or state.problem):
@@ -121,7 +140,8 @@ def _change_lines(done: Sequence[HostChange], dry_run: bool, outcome: str) -> It
         if dry_run:
             yield f"{title}: {'these files would change' if change.files else 'nothing would change'}"
             continue
-        yield f"memd is {outcome} {title}" + ("" if change.files else "; nothing had to change")
+        rest = "" if change.files else "; nothing had to change in its files"
+        yield f"memd is {outcome} {title}{reflecting(change.state.reflects)}{rest}"
         if change.state.problem:
             yield from wrapped(f"problem: {plain(change.state.problem)}", "  ")
 

@@ -13,7 +13,7 @@ from ...protocol.reply import StatusText
 from ..hooks.notes import SkipCount, skipped
 from .connection import is_older, reach
 from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, shortened, styled, wrapped
-from .wording import age, count, moment, reembedding_text, size, status_counts
+from .wording import age, count, moment, reembedding_text, reflecting, size, status_counts
 
 if TYPE_CHECKING:
     from ..hooks.hosts import HostState
@@ -62,7 +62,11 @@ def host_text(host: HostState) -> str:
     """The state of an agent's integration, with the command that improves it."""
     if host.problem:
         return f"{host.title}: {plain(host.problem)} (to repair it: `{host.hint}`)"
-    return f"{host.title}: set up" if host.is_set_up else f"{host.title}: not set up (run `{host.hint}`)"
+    return (
+        f"{host.title}: set up{reflecting(host.reflects)}"
+        if host.is_set_up
+        else f"{host.title}: not set up (run `{host.hint}`)"
+    )
 
 
 def _amounts(daemon: StatusText) -> Iterator[tuple[str, str]]:

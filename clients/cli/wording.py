@@ -232,3 +232,8 @@ def report_names(report: Mapping[str, object], name: str) -> list[str]:
     """A list of a job's report, empty if the report lacks it."""
     value = report.get(name)
     return cast("list[str]", value) if isinstance(value, list) else []
+
+
+def reflecting(reflects: bool) -> str:
+    """The choice of an agent's user about reflections, for a line about the agent (W4)."""
+    return ", asks for a reflection once a session" if reflects else ""

@@ -37,15 +37,19 @@ def marketplace(places: Places) -> Path:
     return folder(places.state) / NAME
 
 
-def own_files(places: Places, server: list[str]) -> dict[Path, bytes]:
-    """Return the files of the marketplace with its one plugin: hooks, and the MCP server with the command `server`."""
+def own_files(places: Places, server: list[str], command: str, *, reflects: bool) -> dict[Path, bytes]:
+    """Return the files of the marketplace with its one plugin: hooks, the MCP server with the command `server`, and the
+    slash command `/memd:reflect` with the text `command`. `reflects`: whether the agent is asked for a reflection."""
     about = {"name": "memd", "version": __version__, "description": "One memory for all your tools, on this machine"}
     plugin = {**about, "author": {"name": "memd"}, "license": "Apache-2.0"}
     plugins = [{**about, "source": "./plugin"}]
     listing = {"name": "memd", "description": about["description"], "owner": {"name": "memd"}, "plugins": plugins}
+    lines = {event: shell_line(places, NAME, event) for event in EVENTS}
+    if reflects:
+        lines["Stop"] = shell_line(places, NAME, "Stop", "reflect")
     hooks = {
-        event: [{"hooks": [{"type": "command", "command": shell_line(places, NAME, event), "timeout": TIMEOUT_S}]}]
-        for event in EVENTS
+        event: [{"hooks": [{"type": "command", "command": line, "timeout": TIMEOUT_S}]}]
+        for event, line in lines.items()
     }
     servers = {"memd": {"command": server[0], "args": server[1:]}}
     root = marketplace(places)
@@ -54,6 +58,7 @@ def own_files(places: Places, server: list[str]) -> dict[Path, bytes]:
         root / "plugin/.claude-plugin/plugin.json": _json(plugin),
         root / "plugin/hooks/hooks.json": _json({"hooks": hooks}),
         root / "plugin/.mcp.json": _json({"mcpServers": servers}),
+        root / "plugin/commands/reflect.md": command.encode(),
     }
 
 

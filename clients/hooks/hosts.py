@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
+from ...protocol.event import StatementType
 from ...protocol.places import Places
 from ..importers.agent_files import AGENTS
 from ..python.client import places_here
@@ -23,8 +27,15 @@ PI = "pi"
 TITLES = {claude_code.NAME: "Claude Code", PI: "pi"}
 
 
+class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The user's choices for a host. `reflects`: its agent is asked for a reflection once a session (W4)."""
+
+    reflects: bool = False
+
+
 class HostState(msgspec.Struct, frozen=True, kw_only=True):
-    """A host. `problem`: why memd does not work in it, "" for none; `hint`: the command that sets it up."""
+    """A host. `problem`: why memd does not work in it, "" for none; `hint`: the command that sets it up; `reflects`: as
+    in `HostOptions`."""
 
     name: str
     title: str
@@ -32,6 +43,7 @@ class HostState(msgspec.Struct, frozen=True, kw_only=True):
     is_set_up: bool
     problem: str = ""
     hint: str = ""
+    reflects: bool = False
 
 
 class Hosts:
@@ -44,21 +56,39 @@ class Hosts:
         """Return the record of the changes in a host."""
         return EditLog(folder(self._places.state) / "hosts", name)
 
-    def edits(self, name: str) -> list[FileEdit]:
-        """Return the edits that set memd up in a host. Raises InvalidRequest, StoreError."""
+    def options(self, name: str) -> HostOptions:
+        """Return the user's choices for a host; the default ones if the file is missing or damaged."""
+        with suppress(OSError, msgspec.MsgspecError):
+            return msgspec.json.decode(self._options_file(name).read_bytes(), type=HostOptions)
+        return HostOptions()
+
+    def _options_file(self, name: str) -> Path:
+        return folder(self._places.state) / "hosts" / f"{name}.options"
+
+    def edits(self, name: str, options: HostOptions | None = None) -> list[FileEdit]:
+        """Return the edits that set memd up in a host; `options`: None for the present ones. Raises InvalidRequest,
+        StoreError."""
         if name not in TITLES:
             raise _unknown(name)
-        edit = _pi_edit if name == PI else claude_code.edits
-        return edit(self._places, self._environment)
+        if name == PI:
+            return [_pi_edit(self._places, self._environment, options or self.options(name))]
+        return claude_code.edits(self._places, self._environment)
 
-    def set_up(self, name: str, edits: list[FileEdit]) -> None:
-        """Install the program and make the edits. Raises StoreError, Refused, OSError."""
+    def set_up(self, name: str, edits: list[FileEdit], options: HostOptions | None = None) -> None:
+        """Install the program and make the edits; `options`: None for the present ones. Raises StoreError, Refused,
+        OSError."""
         program.install(self._places, self._environment)
+        if options is not None:
+            program.write_changed({self._options_file(name): msgspec.json.encode(options) + b"\n"})
         program.write_changed(self._own_files(name))
         self.log(name).apply(edits)
 
     def _own_files(self, name: str) -> dict[Path, bytes]:
-        return claude_code.own_files(self._places, server_command()) if name == claude_code.NAME else {}
+        if name != claude_code.NAME:
+            return {}
+        reflects = self.options(name).reflects
+        server = [*server_command(), *(("--tools", "reflect") if reflects else ())]
+        return claude_code.own_files(self._places, server, slash_command(), reflects=reflects)
 
     def restoring(self, name: str) -> list[FileEdit]:
         """Return the edits that remove memd from a host. Raises InvalidRequest, StoreError."""
@@ -72,6 +102,7 @@ class Hosts:
     def take_out(self, name: str, edits: list[FileEdit]) -> None:
         """Make the edits of `restoring`, and remove the program unless another host runs it. Raises StoreError."""
         self.log(name).restore(edits)
+        self._options_file(name).unlink(missing_ok=True)
         if name == claude_code.NAME:
             shutil.rmtree(claude_code.marketplace(self._places), ignore_errors=True)
         if not any(self.log(host).files for host in TITLES):
@@ -87,7 +118,8 @@ class Hosts:
             is_set_up, problem = True, str(error)
         hint = "" if is_set_up and not problem else f"memd setup {name}"
         state = HostState(name=name, title=TITLES[name], is_here=home.is_dir(), is_set_up=is_set_up)
-        return msgspec.structs.replace(state, problem=problem, hint=hint)
+        reflects = is_set_up and self.options(name).reflects
+        return msgspec.structs.replace(state, problem=problem, hint=hint, reflects=reflects)
 
     def _problem(self, name: str, tried: bool) -> str:
         if wrong := program.problem(self._places, self._environment, tried):
@@ -105,12 +137,32 @@ def _unknown(name: str) -> InvalidRequest:
     return InvalidRequest(f"there is no host {name!r}", hint=f"one of {', '.join(TITLES)}, or all")
 
 
-def _pi_edit(places: Places, environment: Mapping[str, str]) -> list[FileEdit]:
+def _pi_edit(places: Places, environment: Mapping[str, str], options: HostOptions) -> FileEdit:
     """Return memd's extension in the folder that pi loads extensions from, the only file of pi that memd changes."""
     path = AGENTS[PI].folder(environment).parent / "extensions/memd.ts"
     template = Path(__file__).with_name("pi_extension.ts").read_text(encoding="utf-8")
-    content = template.replace("__COMMAND__", json.dumps(program.command(places, PI)))
-    return [FileEdit(path=path, before=read(path), after=content.encode())]
+    values: dict[str, object] = {
+        "__COMMAND__": program.command(places, PI),
+        "__REFLECTS__": options.reflects,
+        "__MEMD__": memd_command(),
+        "__VARIABLES__": program.variables(environment),
+        "__TYPES__": get_args(StatementType),
+        "__QUESTION__": slash_command().rpartition("---\n")[2].strip(),
+    }
+    for name, value in values.items():
+        template = template.replace(name, json.dumps(value, ensure_ascii=False))
+    return FileEdit(path=path, before=read(path), after=template.encode())
+
+
+def memd_command() -> list[str]:
+    """Return the command line of `memd` for another program."""
+    return [sys.executable, "-P", "-m", "memd.clients.cli.main"]
+
+
+def slash_command() -> str:
+    """Return the text of the slash command by which the user asks the agent for a reflection."""
+    text = Path(__file__).with_name("reflect_command.md").read_text(encoding="utf-8")
+    return text.replace("__MEMD__", shlex.join(memd_command()))
 
 
 def server_command() -> list[str]:

@@ -1,11 +1,11 @@
-"""`memd-hook AGENT EVENT`: the program that a coding agent runs on every turn, on the standard library alone.
+"""`memd-hook AGENT EVENT [reflect]`: the program that a coding agent runs on every turn, on the standard library alone.
 
 It reads the host's JSON on standard input, prints the profile where it is due (Q1) and what the prompt recalls (Q13),
-and notes that a session grew, for `follow.py` (W10). Invariants: exit code 0, and valid output or none (P-3); it ends
-within 100 ms; it never starts a daemon, and writes only into its own folder. `memd setup` copies it beside its
-`hook.json`; the host runs it by `python -I -S`. The start of Python takes most of its time; `json`, `signal` and
-`socket` would be half of that, because they import `re` and `enum`, so the program uses their parts in C where the
-interpreter has them.
+notes that a session grew, for `follow.py` (W10), and with `reflect` asks the agent once for a reflection (W4).
+Invariants: exit code 0, and valid output or none (P-3); it ends within 100 ms, or 600 ms where it asks; it never starts
+a daemon, and writes only into its own folder. `memd setup` copies it beside its `hook.json`; the host runs it by
+`python -I -S`. The start of Python takes most of its time; `json`, `signal` and `socket` would be half of that, because
+they import `re` and `enum`, so the program uses their parts in C where the interpreter has them.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ LIMIT_MS, WHOLE_MS, LEAST_MS = 60, 100, 25
 """For the profile, for the process from its start, and for the profile at least, even if the process started late. A
 note that a session grew may take the whole time: the turn is over, so no agent waits."""
 REPORT_MS = 20
+ASK_MS = 500  # for the note of a question for the agent, once a session: it has to be on the disk first
 SKIPS_LIMIT = 64 * 1024
 INPUT_LIMIT = 64 * 1024 * 1024
 TEXT_LIMIT = 9_500  # Claude Code cuts what is longer than 10,000 characters
@@ -64,6 +65,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
         "follow": {"Stop", "SubagentStop", "PreCompact", "SessionEnd"},
         "end": "SessionEnd",
         "urgent": "PreCompact",
+        "stop": "Stop",
         "wrapped": True,
     },
     # per_turn: the host builds its system prompt for each turn, without the text of the turn before.
@@ -74,6 +76,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
         "follow": {"agent_end", "session_before_compact", "session_shutdown"},
         "end": "session_shutdown",
         "urgent": "session_before_compact",
+        "stop": "agent_end",
         "wrapped": False,
     },
 }
@@ -98,10 +101,11 @@ def age_s() -> float:
 
 
 class Hook:
-    """One call. `here`: the folder of the installed program, with its settings, the queue and the skips."""
+    """One call. `here`: the folder of the installed program, with its settings, the queue and the skips; `reflects`:
+    whether the agent may be asked for a reflection (W4)."""
 
-    def __init__(self, agent: str, event: str, here: str, end: float) -> None:
-        self.agent, self.event, self.here, self.end = agent, event, here, end
+    def __init__(self, agent: str, event: str, here: str, end: float, reflects: bool = False) -> None:
+        self.agent, self.event, self.here, self.end, self.reflects = agent, event, here, end, reflects
         self.dialect = DIALECTS[agent]
         with open(os.path.join(here, "hook.json"), "rb") as file:
             self.settings: dict[str, Any] = decoded(file.read())
@@ -125,6 +129,23 @@ class Hook:
             self.inject(session, payload)
         if self.event in self.dialect["follow"]:
             self.note(payload)
+        if self.reflects and self.event == self.dialect["stop"]:
+            self.ask_reflection(session, payload)
+
+    def ask_reflection(self, session: str, payload: dict[str, Any]) -> None:
+        """Ask the agent for a reflection where the daemon says so, which it does once a session (W4). A turn that goes
+        on because of a hook, and a session with a pass, are not asked."""
+        if payload.get("stop_hook_active") or payload.get("agent_id") or "MEMD_PASS" in os.environ:
+            return
+        connection = HookConnection(self.socket_path(), self.end)
+        message: dict[str, Any] = {"request": "ask_reflection", "rid": 1, "document": f"{self.agent}:{session}"}
+        if not connection.ask(message).get("due"):
+            return
+        signal.setitimer(signal.ITIMER_REAL, ASK_MS / 1000)
+        connection.end = time.monotonic() + ASK_MS / 1000 - 0.003
+        if question := str(connection.ask({**message, "rid": 2, "now": True}).get("text") or ""):
+            wrapped = {"decision": "block", "reason": question}
+            os.write(1, encoded(wrapped if self.dialect["wrapped"] else {"reflect": question}))
 
     def name_session(self, session: str) -> None:
         """Tell the session's shell commands which one it is (W11), in the file that Claude Code reads for them."""
@@ -329,7 +350,7 @@ def main(arguments: list[str], here: str) -> NoReturn:
     try:
         signal.signal(signal.SIGALRM, over)
         signal.setitimer(signal.ITIMER_REAL, left)
-        hook = Hook(arguments[0], arguments[1], here, time.monotonic() + left - 0.003)
+        hook = Hook(arguments[0], arguments[1], here, time.monotonic() + left - 0.003, "reflect" in arguments[2:])
         if not hook.is_disabled:
             hook.run()
     except Skip as why:

@@ -31,18 +31,23 @@ def path(places: Places) -> Path:
 
 def contents(places: Places, environment: Mapping[str, str]) -> dict[Path, bytes]:
     """Return the files of the program with their contents."""
-    variables = {name: environment.get(name, "") for name in _ENVIRONMENT}
-    if variables["MEMD_HOME"]:
-        variables["MEMD_HOME"] = os.path.abspath(variables["MEMD_HOME"])
     settings = {
         "version": __version__,
         "disabled": str(places.config / "disabled"),
         "socket": str(places.socket_file),
         "follow": following(),
-        "environment": variables,
+        "environment": variables(environment),
     }
     content = msgspec.json.format(msgspec.json.encode(settings)) + b"\n"
     return {path(places): SOURCE.read_bytes(), path(places).with_name(SETTINGS): content}
+
+
+def variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that name the home, "" for an unset one."""
+    named = {name: environment.get(name, "") for name in _ENVIRONMENT}
+    if named["MEMD_HOME"]:
+        named["MEMD_HOME"] = os.path.abspath(named["MEMD_HOME"])
+    return named
 
 
 def following() -> list[str]:
@@ -74,9 +79,9 @@ def command(places: Places, agent: str) -> list[str]:
     return [os.path.realpath(sys.executable), "-I", "-S", str(path(places)), agent]
 
 
-def shell_line(places: Places, agent: str, event: str) -> str:
+def shell_line(places: Places, agent: str, event: str, *options: str) -> str:
     """Return a shell command that never fails: without an interpreter too, an agent must not read it as a refusal."""
-    return f"{shlex.join([*command(places, agent), event])} 2>/dev/null || true"
+    return f"{shlex.join([*command(places, agent), event, *options])} 2>/dev/null || true"
 
 
 def problem(places: Places, environment: Mapping[str, str], tried: bool = True) -> str:

@@ -17,6 +17,7 @@ from ...protocol.errors import InvalidRequest, Unavailable
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Heard, Hit, Line, Outdated
 from ...protocol.record import OPEN_QUESTION, STATES, Record
+from ...protocol.reflection import Statement, reflection_lines
 from ...protocol.reply import Change
 from ...protocol.scope import check_agent
 from ...protocol.session import Summary
@@ -49,6 +50,7 @@ class Calls:
             tools.HistoryArguments: self.history,
             tools.ProfileArguments: self.profile,
             tools.FeedbackArguments: self.feedback,
+            tools.ReflectArguments: self.reflect,
         }
         return calls[type(arguments)](arguments)
 
@@ -125,6 +127,14 @@ class Calls:
         own = [state.document for state in going_on if state.cwd == folder and self._is_own(state.document)]
         return named or (own[0] if len(own) == 1 else "")
 
+    def _calling(self, folder: str, agent: str) -> str:
+        """Return the document of the session that calls. Raises InvalidRequest where it is not known."""
+        if document := self._session(folder, agent):
+            return document
+        raise InvalidRequest(
+            "memd does not know which session calls", hint="the host's hooks tell it: `memd setup` connects them"
+        )
+
     def _is_own(self, document: str) -> bool:
         """Whether a session is one of this server's host: `codex-mcp-client` has sessions of `codex`."""
         host, _, session = document.partition(":")
@@ -154,11 +164,7 @@ class Calls:
 
     def _hand_over(self, handed: tools.Handover, folder: str, agent: str) -> tuple[tools.RememberResult, str]:
         """Keep a hand-over with the session that calls. Raises InvalidRequest where that is not known."""
-        document = self._session(folder, agent)
-        if not document:
-            raise InvalidRequest(
-                "memd does not know which session calls", hint="the host's hooks tell it: `memd setup` connects them"
-            )
+        document = self._calling(folder, agent)
         lines = self._client.hand_over(document, **msgspec.structs.asdict(handed)).lines
         refused = [f"{line.text} (not in this session: {', '.join(line.missing)})" for line in lines if line.missing]
         verified = sum(line.state == "verified" for line in lines)
@@ -200,6 +206,28 @@ class Calls:
         )
         result = tools.FeedbackResult(memories=taken.records, note=taken.note)
         return result, f"Rated {taken.records} memories. {taken.note}".rstrip()
+
+    def reflect(self, given: tools.ReflectArguments) -> tuple[tools.ReflectResult, str]:
+        """Take what the agent found in the session that calls (W4). Raises InvalidRequest where that is not known."""
+        document = self._calling(self._folder(given.cwd), given.agent)
+        statements = [
+            Statement(type=statement.type, quotes=tuple(statement.quotes), about=statement.about)
+            for statement in given.statements
+        ]
+        reflection = self._client.reflect(document, title=given.title, statements=statements, open=given.open)
+        note = " ".join(reflection_lines(reflection, len(statements)))
+        result = tools.ReflectResult(
+            taken=reflection.taken,
+            open=reflection.open,
+            note=note,
+            refused=[
+                tools.StatementRefusal(number=refused.number + 1, reason=refused.reason)
+                for refused in reflection.refused
+            ],
+            refused_open=list(reflection.refused_open),
+            refused_title=reflection.refused_title,
+        )
+        return result, note
 
 
 def _memory(record: Record, score: float = 0.0) -> tools.Memory:

@@ -1,7 +1,7 @@
 """The tools of the MCP server: their arguments, their results, and the descriptions that hosts show to a model.
 
-Invariants: six tools at most, because every context pays for every word (P-24), in the order in which a model needs
-them; an unknown argument is refused; a read-only server has no tool that writes.
+Invariants: six tools at most unless the host asks for more, because every context pays for every word (P-24), in the
+order in which a model needs them; an unknown argument is refused; a read-only server has no tool that writes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import Meta
 
+from ...protocol.event import QUOTES, StatementType
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import TYPES
 
 IDS_LIMIT = 20
+REFLECTED_MOST = 12
+"""Most statements of a reflection of an agent."""
 
 Cwd = Annotated[
     str,
@@ -133,6 +136,30 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
     ] = ""
 
 
+class ReflectedStatement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`about`: whom the user speaks of, if you know."""
+
+    type: StatementType
+    quotes: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=2000)]],
+        Meta(min_length=1, max_length=QUOTES, description="Verbatim words of this session, each at least three words."),
+    ]
+    about: Literal["", "user", "project"] = ""
+
+
+class ReflectArguments(Arguments, frozen=True, kw_only=True):
+    """Of memory_reflect."""
+
+    title: Annotated[str, Meta(max_length=160, description="The session in one line, as a colleague would say.")] = ""
+    statements: Annotated[list[ReflectedStatement], Meta(max_length=REFLECTED_MOST)] = []
+    open: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=300)]],
+        Meta(max_length=12, description="What is unfinished, one line each."),
+    ] = []
+    cwd: Cwd = ""
+    agent: Annotated[str, Meta(max_length=64, description="The agent whose session it is.")] = ""
+
+
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A memory: the statement, its quoted source and the speaker. `status` quarantined means unconfirmed; `type` "open
     question" means that it was undecided when it was said. `true_from` and `true_until`: of a retired one. With `deep`,
@@ -241,6 +268,25 @@ class ProfileResult(msgspec.Struct, frozen=True, kw_only=True):
     searched: list[str]
 
 
+class StatementRefusal(msgspec.Struct, frozen=True, kw_only=True):
+    """`number`: of the statement, from 1."""
+
+    number: int
+    reason: str
+
+
+class ReflectResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`taken`: statements whose words the session has; `open`: items that were kept. Give the refused ones again with
+    quotes that the session has, or leave them out."""
+
+    taken: int
+    open: int
+    note: str
+    refused: list[StatementRefusal] = []
+    refused_open: list[str] = []
+    refused_title: str = ""
+
+
 def schema(of: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON schema of a type with its parts in `$defs`, without the type's own docstring."""
     (_,), parts = msgspec.json.schema_components([of], ref_template="#/$defs/{name}")
@@ -253,7 +299,8 @@ def schema(of: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool: the texts and flags that hosts show; its schemas are in `_SCHEMAS`."""
+    """A tool: the texts and flags that hosts show; its schemas are in `_SCHEMAS`. `on_request`: the name by which a
+    host asks for it, "" for a tool that every host gets."""
 
     name: str
     title: str
@@ -261,6 +308,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     is_write: bool = False
     is_destructive: bool = False
     is_idempotent: bool = True
+    on_request: str = ""
 
     @property
     def takes(self) -> type[Arguments]:
@@ -291,6 +339,7 @@ _SCHEMAS: dict[str, tuple[type[Arguments], type[msgspec.Struct]]] = {
     "memory_history": (HistoryArguments, HistoryResult),
     "memory_profile": (ProfileArguments, ProfileResult),
     "memory_feedback": (FeedbackArguments, FeedbackResult),
+    "memory_reflect": (ReflectArguments, ReflectResult),
 }
 
 
@@ -303,5 +352,7 @@ class ToolTexts(msgspec.Struct, frozen=True):
 
 
 _TEXTS = msgspec.json.decode(Path(__file__).with_name("tools.json").read_bytes(), type=ToolTexts)
-INSTRUCTIONS, RESOURCE, TOOLS = _TEXTS.instructions, _TEXTS.resource, _TEXTS.tools
+INSTRUCTIONS, RESOURCE = _TEXTS.instructions, _TEXTS.resource
+TOOLS = tuple(tool for tool in _TEXTS.tools if not tool.on_request)
+ON_REQUEST = {tool.on_request: tool for tool in _TEXTS.tools if tool.on_request}
 URI = RESOURCE["uri"]

@@ -796,12 +796,34 @@ export interface Reflected {
   title?: string;
   statements?: Pointed[];
   upto?: string;
+  tokens?: number;
 }
 export interface Reflection {
   taken: number;
   refused: RefusedStatement[];
   open: number;
   refused_open: string[];
+  refused_title: string;
+  tokens: number;
+}
+export interface ReflectionAsked {
+  event: "reflection_asked";
+  turn: string;
+  at: string;
+  tokens?: number;
+}
+export interface ReflectionCost {
+  asked: number;
+  answered: number;
+  statements: number;
+  question_tokens: number;
+  answer_tokens: number;
+}
+export interface ReflectionQuestion {
+  due: boolean;
+  text: string;
+  why: string;
+  tokens: number;
 }
 export interface Refusal {
   turn: string;
@@ -809,7 +831,7 @@ export interface Refusal {
 }
 export interface RefusedStatement {
   number: number;
-  reason: "not found" | "not prose" | "private" | "secret" | "too short";
+  reason: "not found" | "not prose" | "private" | "too short";
 }
 export interface Released {
   kind: "released";
@@ -971,6 +993,7 @@ export interface SessionOutcome {
   family: string[];
   commits: Committed[];
   checks: Checked[];
+  reflections: ReflectionCost | null;
 }
 export interface SessionPage {
   sessions: SessionState[];
@@ -1231,7 +1254,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | ReflectionAsked | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */
@@ -1270,6 +1293,8 @@ export interface RequestMethods {
   handOver(document: string, options?: { at?: string; done?: string[]; decided?: string[]; open?: string[]; closed?: string[] }): Promise<HandoverTaken>;
   /** Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest. */
   reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[] }): Promise<Reflection>;
+  /** Return whether the agent of a session should reflect (W4); with `now`, once a session, the question. */
+  askReflection(document: string, options?: { now?: boolean }): Promise<ReflectionQuestion>;
   /** Return where a project or an agent stands: open items, decisions, what to watch, last sessions (C1). */
   state(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string }): Promise<CurrentState>;
   /** Add items to the current state, close or reword some (C1). `if_rev`: the revision that the user saw. Raises NotFound, InvalidRequest. */

@@ -22,6 +22,7 @@ export const METHODS = {
   context: ["context", []],
   handOver: ["hand_over", ["document"]],
   reflect: ["reflect", ["document"]],
+  askReflection: ["ask_reflection", ["document"]],
   state: ["state", []],
   changeState: ["change_state", []],
   links: ["links", []],

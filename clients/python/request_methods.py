@@ -350,6 +350,10 @@ class RequestMethods:
     ) -> None:
         """Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest."""
 
+    @sends(request.AskReflection, reply.ReflectionQuestion)
+    def ask_reflection(self, document: str, *, now: bool = False) -> None:
+        """Return whether the agent of a session should reflect (W4); with `now`, once a session, the question."""
+
     @sends(request.GetState, reply.CurrentState)
     def state(self, *, cwd: str = "", pools: Sequence[str] = (), agent: str = "") -> None:
         """Return where a project or an agent stands: open items, decisions, what to watch, last sessions (C1)."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from logging.handlers import RotatingFileHandler
 
 from ...protocol.errors import MemdError
+from ...protocol.instant import from_micros
 from ...protocol.places import Places, why_disabled
 from ...stages.secrets.scan import prepare
 from ..config import Config
@@ -42,6 +43,7 @@ from ..services.recall.recall_service import RecallService
 from ..services.records.records_service import RecordsService
 from ..services.reflection.reflection_service import ReflectionService
 from ..services.service import Service
+from ..services.sessions.handover import missing_in
 from ..services.sessions.last_time import LastTime
 from ..services.sessions.sessions_service import SessionsService
 from ..services.sessions.state_service import StateService
@@ -152,7 +154,13 @@ class Daemon:
             RecordsService(stores, core.directory, core.timeline, lifecycle.change_condition, distillation.wake),
             SessionsService(stores),
             state,
-            ReflectionService(core, writer, state.hand_over),
+            ReflectionService(
+                core,
+                writer,
+                state.hand_over,
+                missing=missing_in,
+                is_left_out=lambda origin: bool(capture.pauses.skip(origin, from_micros(world.now()))),
+            ),
             LinksService(stores, core.directory, world),
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),

@@ -228,6 +228,11 @@ class Archive:
                     captures.append(captured)
         return captures
 
+    def turns_since(self, document: str, seq: int) -> list[tuple[int, Captured]]:
+        """Return the newest captures of a document's turns that were stored after `seq`, in order, with their seqs."""
+        seqs = sorted((number, key) for key, number in self._seqs_in(document).items() if number > seq)
+        return [(number, captured) for number, key in seqs if (captured := self._at(number, key))]
+
     def span(self, span: Span) -> str | None:
         """Return the captured text of a span, or None if the turn is unknown or its payload removed."""
         captured = self.turn(span.document, span.turn)

@@ -1,17 +1,26 @@
-"""A model of one sentence on a loopback port: what a coding agent sends to it is what its model would have seen."""
+"""A model of one sentence or with a script, on a loopback port: what an agent sends to it is what a model would see."""
 
 from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+Blocks = list[dict[str, Any]]
+"""The blocks of an answer: texts and calls of tools."""
+
+
+def one_sentence(body: dict[str, Any]) -> Blocks:
+    """What a model without a script answers."""
+    return [{"type": "text", "text": "All done."}]
 
 
 class ModelApi:
     """Answers the Messages API; `seen` holds the bodies of the requests, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: Callable[[dict[str, Any]], Blocks] = one_sentence) -> None:
         self.seen: list[dict[str, Any]] = []
         seen = self.seen
 
@@ -29,9 +38,10 @@ class ModelApi:
                 if not self.path.split("?")[0].endswith("/messages"):
                     return self.tell(b'{"input_tokens": 1}', "application/json")
                 seen.append(body)
+                blocks, name = answer(body), (f"msg_{len(seen)}", body.get("model", ""))
                 if body.get("stream"):
-                    return self.tell(_streamed(body.get("model", "")), "text/event-stream")
-                return self.tell(json.dumps(_message(body.get("model", ""), _TEXT)).encode(), "application/json")
+                    return self.tell(_streamed(name, blocks), "text/event-stream")
+                return self.tell(json.dumps(_message(name, blocks)).encode(), "application/json")
 
             def tell(self, content: bytes, kind: str) -> None:
                 self.send_response(200)
@@ -64,23 +74,36 @@ class ModelApi:
         self._server.server_close()
 
 
-_TEXT = "All done."
 _USAGE = {"input_tokens": 1, "output_tokens": 1}
 
 
-def _message(model: str, *texts: str) -> dict[str, Any]:
-    content = [{"type": "text", "text": text} for text in texts]
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": content}
-    return {**head, "stop_reason": "end_turn" if texts else None, "stop_sequence": None, "usage": _USAGE}
+def _reason(blocks: Blocks) -> str:
+    return "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
 
 
-def _streamed(model: str) -> bytes:
+def _message(name: tuple[str, str], blocks: Blocks) -> dict[str, Any]:
+    """A message of this id and model; hosts join messages of one id."""
+    head = {"id": name[0], "type": "message", "role": "assistant", "model": name[1], "content": blocks}
+    return {**head, "stop_reason": _reason(blocks) if blocks else None, "stop_sequence": None, "usage": _USAGE}
+
+
+def _block_events(number: int, block: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if block["type"] == "text":
+        empty, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": block["text"]}
+    else:
+        empty = {**block, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    yield {"type": "content_block_start", "index": number, "content_block": empty}
+    yield {"type": "content_block_delta", "index": number, "delta": delta}
+    yield {"type": "content_block_stop", "index": number}
+
+
+def _streamed(name: tuple[str, str], blocks: Sequence[dict[str, Any]]) -> bytes:
+    ended = {"stop_reason": _reason(list(blocks)), "stop_sequence": None}
     events: list[dict[str, Any]] = [
-        {"type": "message_start", "message": _message(model)},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": _TEXT}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": _USAGE},
+        {"type": "message_start", "message": _message(name, [])},
+        *(event for number, block in enumerate(blocks) for event in _block_events(number, block)),
+        {"type": "message_delta", "delta": ended, "usage": _USAGE},
         {"type": "message_stop"},
     ]
     return "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events).encode()

@@ -238,10 +238,13 @@ def test_a_record_that_does_not_read_is_told_and_nothing_is_guessed(machine: dic
 
 def test_every_file_of_the_plugin_is_what_the_host_reads(machine: dict[str, str]) -> None:
     """The marketplace layout; one shell line for each event, that can't fail; the six tools beside it."""
-    files = claude_code.own_files(places(machine, os.getuid()), hosts.server_command())
-    read = {path.name: json.loads(content) for path, content in files.items()}
+    own = claude_code.own_files
+    files = own(places(machine, os.getuid()), hosts.server_command(), hosts.slash_command(), reflects=False)
+    read = {path.name: json.loads(content) for path, content in files.items() if path.suffix == ".json"}
     assert read["marketplace.json"]["plugins"][0]["source"] == "./plugin"
     assert read["plugin.json"]["name"] == read["marketplace.json"]["plugins"][0]["name"] == "memd"
     lines = [each["hooks"][0]["command"] for event in read["hooks.json"]["hooks"].values() for each in event]
     assert len(lines) == 6 and all(line.endswith("2>/dev/null || true") for line in lines)
     assert read[".mcp.json"]["mcpServers"]["memd"]["args"][-1] == "memd.clients.mcp"
+    (command,) = (content.decode() for path, content in files.items() if path.match("plugin/commands/reflect.md"))
+    assert command.startswith("---\ndescription: ") and "session reflect" in command and "__" not in command

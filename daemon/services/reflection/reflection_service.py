@@ -1,26 +1,50 @@
 """Takes what other readers found in a session (W4): the agent that was there, or a model that the user configured.
 
 Invariants: nothing is kept but places in the archive, the title and the open items; whatever a reader says passes the
-same check and then the same stages as the statements of memd's own model.
+same check and then the same stages as the statements of memd's own model; words of a reader that tell an agent what to
+do are not kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.event import Captured, Pointed, Reflected, Said
-from ....protocol.reflection import Reflect, Reflection, RefusedStatement, Statement
+from ....protocol.event import (
+    REFLECTED,
+    AnyEvent,
+    Captured,
+    Origin,
+    Pointed,
+    Reflected,
+    ReflectionAsked,
+    Said,
+)
+from ....protocol.instant import from_micros
+from ....protocol.reflection import (
+    AskReflection,
+    Reflect,
+    Reflection,
+    ReflectionQuestion,
+    RefusedStatement,
+    Statement,
+)
 from ....protocol.session import HandOver, HandoverTaken
+from ...projections.sources import SessionEntry
 from ..admission import admit
 from ..core import Core
 from ..events import CapturesCommitted
+from ..outgoing_screen import flags_in
 from ..service import Handlers, Service, owner
+from ..token_estimate import tokens
 from ..write_thread import Writer
+from .question import AGENT, ASKED, QUESTION, ReflectionProgress
 from .quotes import SessionQuotes
 
-AGENT = "agent"
-"""Prefix of the name of a reader that is the agent of the session; its host follows."""
+Missing = Callable[[Sequence[Captured], str], Sequence[str]]
+"""Returns the paths, commits and numbers of a line that a session does not have."""
 
 
 class ReflectionService(Service):
@@ -28,14 +52,42 @@ class ReflectionService(Service):
 
     name = "reflection"
 
-    def __init__(self, core: Core, writer: Writer, hand_over: Callable[[HandOver], HandoverTaken]) -> None:
-        """`hand_over`: checks and keeps the open items; called on the write thread."""
-        self._stores, self._gate, self._token = core.stores, core.gate, core.world.token
-        self._captures, self._writer, self._hand_over = core.captures, writer, hand_over
+    def __init__(
+        self,
+        core: Core,
+        writer: Writer,
+        hand_over: Callable[[HandOver], HandoverTaken],
+        missing: Missing,
+        is_left_out: Callable[[Origin], bool],
+    ) -> None:
+        """`hand_over`: checks and keeps the open items; called on the write thread. `is_left_out`: whether memd takes
+        no events of an origin now."""
+        self._stores, self._gate, self._now = core.stores, core.gate, core.world.now
+        self._captures, self._activity, self._writer = core.captures, core.activity, writer
+        self._hand_over, self._missing, self._is_left_out = hand_over, missing, is_left_out
+        self._progress = ReflectionProgress(core.stores)
 
     @property
     def handlers(self) -> Handlers:
-        return {Reflect: owner("slow", self.reflect)}
+        return {Reflect: owner("slow", self.reflect), AskReflection: owner("slow", self.ask)}
+
+    def ask(self, request: AskReflection) -> ReflectionQuestion:
+        """Return whether the question for the agent of a session is due; note that it is asked if the request says so.
+        Raises StorageFull."""
+        session = self._stores.sources.session(request.document)
+        if session is None or self._stores.forgotten.hiding(request.document):
+            return ReflectionQuestion(why="memd does not have this session")
+        if self._is_left_out(session.opened.origin):
+            return ReflectionQuestion(why="memd is paused, or ignores the folder of this session")
+        if why := self._progress.why_not(request.document):
+            return ReflectionQuestion(why=why)
+        cost = tokens(QUESTION)
+        if not request.now:
+            return ReflectionQuestion(due=True, tokens=cost)
+        at = from_micros(self._now())
+        self._write(session, lambda: ReflectionAsked(turn=ASKED, at=at, tokens=cost), urgent=False)
+        self._activity.note("asked", f"the agent of {request.document} for a reflection, about {cost} tokens")
+        return ReflectionQuestion(due=True, text=QUESTION, tokens=cost)
 
     def reflect(self, request: Reflect) -> Reflection:
         """Take what the agent of a session found in it. Raises NotFound, InvalidRequest."""
@@ -45,18 +97,17 @@ class ReflectionService(Service):
         if session is None:
             raise NotFound(f"no session {request.document!r}", hint="`memd session list` shows the sessions")
         reader = f"{AGENT}:{session.opened.origin.host}"
-        reflection = self.take(request.document, reader, request.at, request.statements, title=request.title)
-        if not request.open:
-            return reflection
-        handed = HandOver(document=request.document, at=request.at, open=request.open)
-        lines = self._writer.run(lambda: self._hand_over(handed)).result().lines
-        refused = tuple(line.text for line in lines if line.state == "refused")
-        return Reflection(
-            taken=reflection.taken,
-            refused=reflection.refused,
-            open=len(lines) - len(refused),
-            refused_open=refused,
+        reflection = self.take(
+            request.document, reader, request.at, request.statements, title=request.title, open=request.open
         )
+        orders = tuple(line for line in request.open if _is_order(line))
+        items = tuple(line for line in request.open if line not in orders)
+        if items:
+            handed = HandOver(document=request.document, at=request.at, open=items)
+            lines = self._writer.run(lambda: self._hand_over(handed)).result().lines
+            refused = tuple(line.text for line in lines if line.state == "refused")
+            reflection = msgspec.structs.replace(reflection, open=len(lines) - len(refused), refused_open=refused)
+        return msgspec.structs.replace(reflection, refused_open=(*reflection.refused_open, *orders))
 
     def take(
         self,
@@ -66,10 +117,12 @@ class ReflectionService(Service):
         statements: Sequence[Statement],
         *,
         title: str = "",
+        open: Sequence[str] = (),
         given: Sequence[Captured] | None = None,
     ) -> Reflection:
         """Capture the statements of a reader whose quotes the session has. `given`: the only captures that the reader
-        was given, None for all. Raises NotFound; not called on the write thread."""
+        was given, None for all; `open`: the rest of its answer, of which the tokens count. Raises NotFound; not called
+        on the write thread."""
         session = self._stores.sources.session(document)
         if session is None or self._stores.forgotten.hiding(document):
             raise NotFound(f"no session {document!r}", hint="`memd session list` shows the sessions")
@@ -83,18 +136,44 @@ class ReflectionService(Service):
                 pointed.append(answer)
             else:
                 refused.append(RefusedStatement(number=number, reason=answer))
+        title = " ".join(title.split())
+        refused_title = title if _is_order(title) or self._missing(captures, title) else ""
         said = [captured.event.turn for captured in captures if isinstance(captured.event, Said)]
+        cost = tokens(msgspec.json.encode((title, statements, open)).decode())
         event = Reflected(
-            turn=f"reflected-{self._token(4).hex()}",
+            turn="",
             at=at,
             reader=reader,
-            title=" ".join(title.split()),
+            title="" if refused_title else title,
             statements=tuple(dict.fromkeys(pointed)),
             upto=said[-1] if said else "",
+            tokens=cost,
         )
-        captured = admit(self._gate, session.opened.origin, event)
-        self._writer.run(lambda: self._stores.take([captured])).result()
-        self._writer.run(
-            lambda: self._captures.publish(CapturesCommitted({document: not session.closed_at}, urgent=True))
-        ).result()
-        return Reflection(taken=len(event.statements), refused=tuple(refused))
+        self._write(session, lambda: msgspec.structs.replace(event, turn=self._turn(document)), urgent=True)
+        what = f"{len(pointed)} of {len(statements)} statements of {reader} taken, about {cost} tokens"
+        self._activity.note("reflected", what)
+        taken = len(event.statements)
+        return Reflection(taken=taken, refused=tuple(refused), refused_title=refused_title, tokens=cost)
+
+    def _turn(self, document: str) -> str:
+        """Return the name of a session's next reflection. Called on the write thread."""
+        number = 1
+        while self._stores.archive.seq_of(document, f"{REFLECTED}{number}"):
+            number += 1
+        return f"{REFLECTED}{number}"
+
+    def _write(self, session: SessionEntry, event: Callable[[], AnyEvent], *, urgent: bool) -> None:
+        """Capture an event, which is made on the write thread, and tell it."""
+        origin = session.opened.origin
+
+        def write() -> None:
+            self._stores.take([admit(self._gate, origin, event())])
+            documents = {origin.document: not session.closed_at}
+            self._captures.publish(CapturesCommitted(documents, urgent=urgent))
+
+        self._writer.run(write).result()
+
+
+def _is_order(line: str) -> bool:
+    """Whether a reader's own words tell an agent what to do."""
+    return "injection" in flags_in(line)

@@ -107,6 +107,12 @@ def checked_handover(captures: Sequence[Captured]) -> tuple[HandedOver | None, l
     return handed, [line for line in lines if line.state != "refused"]
 
 
+def missing_in(captures: Sequence[Captured], line: str) -> tuple[str, ...]:
+    """Return the paths, commits and numbers of a line that a session does not have."""
+    handed = HandedOver(turn="", at="", done=(line,))
+    return next(SessionTokens(captures).checked(handed)).missing
+
+
 def _told(captures: Sequence[Captured]) -> Iterator[str]:
     for captured in captures:
         match captured.event:

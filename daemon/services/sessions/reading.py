@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from ....protocol.event import (
+    REFLECTED,
     Captured,
     Checked,
     Committed,
@@ -20,6 +21,7 @@ from ....protocol.event import (
     Noted,
     PlanItem,
     Planned,
+    Reflected,
     Said,
     ToolCalled,
     Wrote,
@@ -27,6 +29,7 @@ from ....protocol.event import (
 from ....protocol.instant import micros
 from ....stages.commitments import subject
 from ...projections.records import Records
+from ...storage.archive import Archive
 from .handover import checked_handover
 from .transcript import shown_words
 
@@ -175,10 +178,14 @@ class SessionReading:
         return shown_words(captured, self._records)
 
     def title(self, given: str) -> str:
-        """Return the host's title, else the subject of the commit with most files, else the first item of the plan,
-        else the first sentence of the first request that has enough words of its own."""
+        """Return the host's title, else that of the newest reflection, else the subject of the commit with most files,
+        else the first item of the plan, else the first sentence of the first request that has enough words of its
+        own."""
         if given:
             return given
+        reflected = (c.event.title for c in reversed(self.captures) if isinstance(c.event, Reflected))
+        if title := next(filter(None, reflected), ""):
+            return title
         telling = [commit for commit in self.commits if not _DULL.match(commit.subject)]
         if telling:
             return cut(max(telling, key=lambda commit: commit.files).subject)
@@ -281,6 +288,17 @@ class SessionReading:
                 return  # it was done without a word
             note = "cut off by an error" if is_cut_off else "begun, no answer" if calls else "unanswered"
             yield OpenItem("request", cut(first_line(self.words(last))), last.event.turn, last.event.at, note)
+
+
+def reflected_title(archive: Archive, document: str) -> str:
+    """Return the title that the newest reflection on a session gave, "" for none. It reads no other turn."""
+    title, number = "", 1
+    while archive.seq_of(document, f"{REFLECTED}{number}"):
+        captured = archive.turn(document, f"{REFLECTED}{number}")
+        if captured is not None and isinstance(captured.event, Reflected):
+            title = captured.event.title or title
+        number += 1
+    return title
 
 
 def parts_of(captures: Sequence[Captured]) -> list[list[Captured]]:

@@ -4,12 +4,13 @@ turns. Nothing is written."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ....protocol.errors import InvalidRequest, MemdError, NotFound
-from ....protocol.event import Checked, Committed, Ran, ToolCalled
+from ....protocol.event import AnyEvent, Checked, Committed, Ran, Reflected, ReflectionAsked, ToolCalled
 from ....protocol.instant import from_micros, micros
 from ....protocol.record import Record
+from ....protocol.reflection import ReflectionCost
 from ....protocol.session import (
     FindSessions,
     FoundSession,
@@ -29,7 +30,7 @@ from ...projections.placement import documents_of
 from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
 from ..service import Caller, Handler, Handlers, Service, owner
-from .reading import SessionReading
+from .reading import SessionReading, reflected_title
 from .session_search import FoundDocument, SessionSearch
 from .summary import lines_of
 from .transcript import transcript
@@ -76,7 +77,7 @@ class SessionsService(Service):
         return SessionState(
             document=opened.document,
             pool=opened.project,
-            title=opened.origin.title,
+            title=opened.origin.title or reflected_title(self._stores.archive, opened.document),
             agent=opened.origin.agent,
             cwd=opened.origin.cwd,
             live=opened.origin.live,
@@ -93,8 +94,8 @@ class SessionsService(Service):
         turns, troubles = Counter[str](), 0
         commits, checks = list[Committed](), dict[str, Checked]()
         is_heard = _is_heard(session.opened.document, caller)
-        for captured in self._stores.archive.turns(session.opened.document):
-            event = captured.event
+        events = [captured.event for captured in self._stores.archive.turns(session.opened.document)]
+        for event in events:
             turns[str(event.__struct_config__.tag)] += 1
             if isinstance(event, Committed):
                 commits.append(event)
@@ -112,6 +113,7 @@ class SessionsService(Service):
             family=tuple(sorted(self._stores.sources.relatives(session.opened.document))),
             commits=tuple(commits) if is_heard else (),
             checks=tuple(checks.values()) if is_heard else (),
+            reflections=_reflections(events),
         )
 
     def summary(self, request: GetSummary, caller: Caller) -> Summary:
@@ -140,10 +142,10 @@ class SessionsService(Service):
         return SessionsFound(found=tuple(self._found(entries[row.document], row) for row in found))
 
     def _found(self, session: SessionEntry, row: FoundDocument) -> FoundSession:
-        title = session.opened.origin.title
+        state = self._state(session)
+        title = state.title
         if not title:
             title = SessionReading(self._stores.archive.turns(row.document), self._stores.records).title("")
-        state = self._state(session)
         return FoundSession(session=state, title=title, score=round(row.score, 3), line=row.line, turn=row.turn)
 
     def transcript(self, request: GetTranscript, caller: Caller) -> SessionTurns:
@@ -176,6 +178,21 @@ class SessionsService(Service):
                     before = (record.learned_at, record.id)
                     if session.opened.document in documents_of(record) and record.status != "hidden":
                         yield record
+
+
+def _reflections(events: Sequence[AnyEvent]) -> ReflectionCost | None:
+    """Return what the reflections on a session gave and cost, None without one (W4)."""
+    asked = [event for event in events if isinstance(event, ReflectionAsked)]
+    answers = [event for event in events if isinstance(event, Reflected)]
+    if not asked and not answers:
+        return None
+    return ReflectionCost(
+        asked=len(asked),
+        answered=len(answers),
+        statements=sum(len(answer.statements) for answer in answers),
+        question_tokens=sum(event.tokens for event in asked),
+        answer_tokens=sum(answer.tokens for answer in answers),
+    )
 
 
 def _is_heard(document: str, caller: Caller) -> bool:
