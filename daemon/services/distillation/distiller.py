@@ -20,6 +20,7 @@ import numpy as np
 from ....protocol.dead_letters import DeadLetter
 from ....protocol.errors import JournalCorrupt
 from ....protocol.event import Captured, Said, Wrote, text
+from ....protocol.ingestion import SUMMARY
 from ....protocol.operation import Added, AnyOperation, Distilled, Failure, Retried, Updated
 from ....protocol.record import Record
 from ....stages.batch import PERSONAL, AgentText, Candidate, Given, Item, Known, Proposal
@@ -308,7 +309,8 @@ class DistillationLoop:
             for near, cosine in self._stores.vectors.nearest(vector, pools, NEIGHBOURS):
                 similar[near] = max(cosine, similar.get(near, -1.0))
         records = self._stores.records.many(similar)
-        return [Known(record=record, similarity=similar[near]) for near, record in records.items()]
+        stated = {near: record for near, record in records.items() if SUMMARY not in record.tags}
+        return [Known(record=record, similarity=similar[near]) for near, record in stated.items()]
 
     def _commit(
         self,
