@@ -34,11 +34,11 @@ class WeighItems(Request, tag="weigh_items", frozen=True, kw_only=True):
 
 
 class SummariseDocument(Request, tag="summarise_document", frozen=True, kw_only=True):
-    """Summarise the captured turns of a document in this order, as a job. Turns that the archive lacks are left out;
-    the same turns again write nothing (W12)."""
+    """Summarise the captured turns of a document in this order, as a job; without `turns` all, in the order in which
+    they came. Turns that the archive lacks are left out; the same turns again write nothing (W12)."""
 
     document: str
-    turns: Annotated[tuple[str, ...], msgspec.Meta(max_length=500_000)]
+    turns: Annotated[tuple[str, ...], msgspec.Meta(max_length=500_000)] = ()
 
 
 class GetDetail(ScopedRequest, tag="detail", frozen=True, kw_only=True):

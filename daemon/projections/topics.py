@@ -1,5 +1,5 @@
-"""Topics: what vectors are about, in groups, each with the words that set it apart. A map of memories and the categories
-of a large input are made from them (W12).
+"""Topics: what vectors are about, in groups, each with the words that set it apart. A map of memories and the
+categories of a large input are made from them (W12).
 
 Pure and deterministic: the same vectors and texts in the same order give the same topics. Groups come from k-means on
 unit vectors; the first centre is the vector nearest to the mean, each next one the vector farthest from all centres.
@@ -64,14 +64,14 @@ def _groups(vectors: NDArray[np.float64], number: int) -> list[tuple[int, ...]]:
     groups: list[tuple[int, ...]] = []
     for at in range(len(centres)):
         members = np.flatnonzero(of == at)
-        nearness = np.round(vectors[members] @ centres[at], 9)
+        nearness: NDArray[np.float64] = np.round(vectors[members] @ centres[at], 9)
         groups.append(tuple(int(members[place]) for place in np.lexsort((members, -nearness))))
     return sorted(filter(None, groups), key=lambda members: (-len(members), min(members)))
 
 
 def _first_centres(vectors: NDArray[np.float64], number: int) -> NDArray[np.float64]:
     chosen = [int(np.argmax(np.round(vectors @ vectors.mean(axis=0), 9)))]
-    nearest = vectors @ vectors[chosen[0]]
+    nearest: NDArray[np.float64] = vectors @ vectors[chosen[0]]
     while len(chosen) < number:
         farthest = int(np.argmin(np.round(nearest, 9)))
         if farthest in chosen:

@@ -60,13 +60,14 @@ def summary_id(document: str) -> str:
 
 
 def read_document(stores: Stores, document: str, turns: Sequence[str]) -> DocumentReading | None:
-    """Return what the archive has of these turns; None for a document that memd does not know or that is undone."""
+    """Return what the archive has of these turns, of all turns without any; None for a document that memd does not know
+    or that is undone."""
     session = stores.sources.session(document)
     if session is None or stores.forgotten.hiding(document):
         return None
     project = stores.aliases.home(session.opened.project) if session.opened.project else ""
     held = {captured.event.turn: captured for captured in stores.archive.turns(document)}
-    named = (held.get(turn) for turn in dict.fromkeys(turns))
+    named = (held.get(turn) for turn in dict.fromkeys(turns or held))
     captures = tuple(captured for captured in named if captured and text(captured.event).strip())
     return DocumentReading(session.opened.origin, project or PERSONAL, captures)
 

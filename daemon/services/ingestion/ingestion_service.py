@@ -122,7 +122,7 @@ class IngestionService(Service):
 
     def summarise(self, request: SummariseDocument) -> JobState:
         """Start to summarise a document. Raises NotFound, and Unavailable beside another job."""
-        if read_document(self._stores, request.document, ()) is None:
+        if self._stores.sources.session(request.document) is None:
             raise NotFound(f"memd knows no document {request.document!r}", hint="`memd ingest FILE` takes a file in")
         return self._core.jobs.start("summarise", lambda progress: self._summarise(request, progress))
 
