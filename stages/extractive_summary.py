@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .points import Point
+from .batch import Point
 
 SAID = 0.92
 """Cosine from which a point says what another one said."""

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
 import numpy as np
 
 from ..protocol.event import Wrote, text
 from ..protocol.record import QUOTE_LIMIT, Span
 from . import documents
 from . import extraction_gate as gate
-from .batch import Batch, Candidate, Item
+from .batch import Batch, Candidate, Item, Point, Weight
 from .clauses import Clause, split
 from .cues import count_words
 from .embed import SentenceEmbedder
@@ -35,22 +34,6 @@ WEIGHED_CHARACTERS = 1000
 
 SAFETY = 2
 """How many times as many clauses are scanned as points are wanted, because the scan rejects some."""
-
-
-class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """A clause, its words on one line, its worth in [0, 1], and the unit vector of its words, float32 as bytes."""
-
-    span: Span
-    words: str
-    worth: float
-    vector: bytes
-
-
-class Weight(msgspec.Struct, frozen=True, kw_only=True):
-    """The worth in [0, 1] of an item that a user may choose, and the unit vector of its words."""
-
-    worth: float
-    vector: bytes
 
 
 class PointReader:

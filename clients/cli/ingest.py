@@ -14,7 +14,7 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.ingestion import Detail
 from ..ingest.delivery import Ingested, Ingestion, ReadInput, read
 from ..ingest.formats import STANDARD_INPUT
-from ..ingest.negotiation import Decision, Negotiation
+from ..ingest.negotiation import Choice, Negotiation
 from ..python.client import Client, places_here
 from .connection import PATIENCE_MS, deliver, reach
 from .options import Cwd, here
@@ -69,9 +69,7 @@ def ingest(
       memd ingest list.mbox --by-category
       curl -s https://example.com/page.html | memd ingest -
     """
-    decision = Decision(
-        choose=choose, top=top, all=everything, by_category=by_category, categories=tuple(category or ())
-    )
+    decision = Choice(choose=choose, top=top, all=everything, by_category=by_category, categories=tuple(category or ()))
     negotiate: Negotiation | None = None
     with CommandAnswer("ingest", as_json) as answer:
         decision.check()
@@ -96,7 +94,7 @@ def ingest(
 
 
 def _taken(
-    ingestion: Ingestion, found: ReadInput, decision: Decision, answer: CommandAnswer
+    ingestion: Ingestion, found: ReadInput, decision: Choice, answer: CommandAnswer
 ) -> tuple[list[Ingested], Negotiation | None]:
     """Take one input in; ask where the user has to decide, if there is a terminal."""
     documents: list[Ingested] = []
@@ -115,7 +113,7 @@ def _finished(client: Client, answer: CommandAnswer) -> int:
     return client.distil().pending
 
 
-def _asked(negotiation: Negotiation, found: ReadInput, answer: CommandAnswer) -> Decision | None:
+def _asked(negotiation: Negotiation, found: ReadInput, answer: CommandAnswer) -> Choice | None:
     """Return what the user decides; None without a terminal, and for nothing."""
     if not answer.as_json:
         say(_negotiation_lines(negotiation))
@@ -123,20 +121,20 @@ def _asked(negotiation: Negotiation, found: ReadInput, answer: CommandAnswer) ->
     return decided(typer.prompt(_QUESTION, default="none", err=True), negotiation) if is_asked else None
 
 
-def decided(words: str, negotiation: Negotiation) -> Decision | None:
+def decided(words: str, negotiation: Negotiation) -> Choice | None:
     """Return the decision that a user typed, None for nothing. Raises InvalidRequest."""
     said = words.strip()
     if said in ("", "none"):
         return None
     if said == "all":
-        return Decision(all=True)
+        return Choice(all=True)
     if said == "categories":
-        return Decision(by_category=True)
+        return Choice(by_category=True)
     if match := re.fullmatch(r"top (\d+)", said):
-        return Decision(top=int(match[1]))
+        return Choice(top=int(match[1]))
     if re.fullmatch(r"[\d,\- ]+", said):
-        return Decision(choose=said)
-    return Decision(categories=(said,))
+        return Choice(choose=said)
+    return Choice(categories=(said,))
 
 
 def _negotiation_lines(negotiation: Negotiation) -> Iterator[str]:

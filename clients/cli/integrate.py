@@ -24,6 +24,10 @@ shell_app = typer.Typer(
 app.add_typer(shell_app, name="shell")
 
 
+TOOLS_ON_REQUEST = ("ingest",)
+"""Tools of the MCP server beyond those that every host gets; a test compares them with the server's."""
+
+
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     """Of `plugin`."""
 
@@ -33,15 +37,21 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
 @app.command()
 def mcp(
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")] = False,
+    tools: Annotated[list[str] | None, typer.Option("--tools", help="Offer this tool too: ingest; repeatable.")] = None,
 ) -> None:
     """Serve memory to an MCP host over standard input and output. The host starts this command.
 
     \b
     Example, in a host's configuration:
       {"mcpServers": {"memd": {"command": "memd", "args": ["mcp"]}}}
+      {"mcpServers": {"memd": {"command": "memd", "args": ["mcp", "--tools", "ingest"]}}}
     """
+    unknown = [name for name in tools or () if name not in TOOLS_ON_REQUEST]
+    if unknown:
+        raise typer.BadParameter(f"there is no tool {unknown[0]!r}; there is {', '.join(TOOLS_ON_REQUEST)}")
     # It replaces this process, so that the host holds a small one.
-    command = [sys.executable, "-P", "-m", "memd.clients.mcp", *(["--read-only"] if read_only else [])]
+    options = [*(["--read-only"] if read_only else []), *(part for name in tools or () for part in ("--tools", name))]
+    command = [sys.executable, "-P", "-m", "memd.clients.mcp", *options]
     os.execv(command[0], command)
 
 

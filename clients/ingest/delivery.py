@@ -27,8 +27,8 @@ from ..importers.markdown import document_name, turn_names
 from ..importers.transcript import Account, CapturedSession, Transcript, changed_at
 from ..python.client import Client
 from .formats import STANDARD_INPUT, read_bytes, read_input
-from .input_text import InputText, Passage
-from .negotiation import Decision, Negotiation, Share, has_many, negotiation, shares
+from .input_text import InputPassage, InputText
+from .negotiation import Choice, Negotiation, Share, has_many, negotiation, shares
 
 HOST = "ingest"
 """The host of documents that `memd ingest` takes in."""
@@ -108,7 +108,7 @@ class Ingestion:
         """Return what the user may decide about an input."""
         return negotiation(found.file, found.text, self.weigh)
 
-    def take(self, found: ReadInput, decision: Decision) -> Iterator[Ingested | Negotiation]:
+    def take(self, found: ReadInput, decision: Choice) -> Iterator[Ingested | Negotiation]:
         """Take an input in, document by document; yield only the negotiation if it has many items and there is no
         decision. Raises InvalidRequest before anything is sent."""
         decision.check()
@@ -182,7 +182,7 @@ class Ingestion:
     def _keyed(self, digest: str) -> str:
         return blake2b(digest.encode(), key=self._imported.key(), digest_size=10).hexdigest()
 
-    def _event(self, found: ReadInput, passage: Passage, turn: str, times: dict[str, str]) -> AnyEvent:
+    def _event(self, found: ReadInput, passage: InputPassage, turn: str, times: dict[str, str]) -> AnyEvent:
         place = found.path or found.text.title
         where = f"{place}#{passage.where}" if passage.where else place
         at = times.get(turn) or _time(passage.at) or found.changed_at

@@ -20,7 +20,7 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest, NotFound, StoreError, TooLarge
 from ..importers.markdown import MarkdownPart, parts_of
-from .input_text import InputItem, InputItems, InputText, Passage, label_of, longest, passages_of
+from .input_text import InputItem, InputItems, InputPassage, InputText, label_of, longest, passages_of
 from .markdown_items import category_of, item_runs
 from .passages import LONGEST, paragraphs, pieces
 
@@ -125,7 +125,7 @@ def _markdown(name: str, content: bytes) -> InputText:
 
 def _of_markdown(text: str, format: str, is_readme: bool = False) -> InputText:
     title, parts, account = parts_of(text, is_readme=is_readme)
-    passages: list[Passage] = []
+    passages: list[InputPassage] = []
     rows: list[int] = []
     for part in parts:
         divided = passages_of(part)
@@ -143,12 +143,12 @@ def _plain(name: str, content: bytes) -> InputText:
     return InputText(format="text", passages=tuple(_of_paragraphs(text)))
 
 
-def _of_paragraphs(text: str, where: str = "", heading: str = "", at: str = "") -> Iterator[Passage]:
+def _of_paragraphs(text: str, where: str = "", heading: str = "", at: str = "") -> Iterator[InputPassage]:
     above = f"# {heading}\n" if heading else ""
     for paragraph in paragraphs(text):
         for piece in pieces(paragraph, longest=LONGEST - len(above)):
             if any(map(str.isalnum, piece)):
-                yield Passage(text=above + piece, where=where or heading, at=at)
+                yield InputPassage(text=above + piece, where=where or heading, at=at)
 
 
 # --- HTML and PDF -----------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def _pdf(name: str, content: bytes) -> InputText:
         raise InvalidRequest("PDF needs a parser that is not installed", hint=INSTALL) from error
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     hint = "it may be damaged or encrypted; save its text, and ingest that"
-    passages: list[Passage] = []
+    passages: list[InputPassage] = []
     try:
         reader = PdfReader(BytesIO(content))
         title = str((reader.metadata.title if reader.metadata else "") or "")
@@ -216,7 +216,7 @@ def _json(name: str, content: bytes) -> InputText:
     if rows is None:
         hint = "memd reads one JSON value a line, or a list of objects"
         raise InvalidRequest(f"{name} is not valid JSON", hint=hint)
-    passages: list[Passage] = []
+    passages: list[InputPassage] = []
     items: list[InputItem] = []
     for row in rows:
         first = len(passages)
@@ -256,13 +256,13 @@ def _fields(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, s
         yield name, words
 
 
-def _row_passages(row: Any) -> Iterator[Passage]:
+def _row_passages(row: Any) -> Iterator[InputPassage]:
     fields = list(_fields(row))[:ROW_FIELDS]
     told = "; ".join(f"{name}: {' '.join(words.split())}" if name else words for name, words in fields)
     if not any(map(str.isalnum, told)):
         return
     if len(told) <= ROW_LIMIT:
-        yield Passage(text=told, form="row" if len(fields) > 1 else "")
+        yield InputPassage(text=told, form="row" if len(fields) > 1 else "")
         return
     text = "\n\n".join(f"{name}: {words}" if name else words for name, words in fields)
     yield from _of_paragraphs(text, heading=_row_label(row))
@@ -283,7 +283,7 @@ def _row_category(row: Any) -> str:
 
 # --- mail -------------------------------------------------------------------------------------------------------------
 def _mbox(name: str, content: bytes) -> InputText:
-    passages: list[Passage] = []
+    passages: list[InputPassage] = []
     items: list[InputItem] = []
     for message in _messages(content):
         first = len(passages)

@@ -14,7 +14,7 @@ LABEL = 100
 """Characters of an item's label."""
 
 
-class Passage(msgspec.Struct, frozen=True, kw_only=True):
+class InputPassage(msgspec.Struct, frozen=True, kw_only=True):
     """One turn of the document: its text, its form, and the headings above it or the page that it stands on. `at`: when
     it was written, RFC 3339, "" for the time of the file."""
 
@@ -44,7 +44,7 @@ class InputText(msgspec.Struct, frozen=True, kw_only=True):
 
     format: str
     title: str = ""
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[InputPassage, ...] = ()
     items: InputItems = InputItems()
     noise: dict[str, int] = {}
 
@@ -55,16 +55,16 @@ def label_of(words: str) -> str:
     return line if len(line) <= LABEL else f"{line[: LABEL - 1].rstrip()}…"
 
 
-def passages_of(part: MarkdownPart, where: str = "") -> tuple[Passage, ...]:
+def passages_of(part: MarkdownPart, where: str = "") -> tuple[InputPassage, ...]:
     """Return a part as passages: one, unless it is too long."""
     anchor = where or " > ".join(part.headings)
     if len(part.text) <= LONGEST:
-        return (Passage(text=part.text, where=anchor, form=part.form),)
+        return (InputPassage(text=part.text, where=anchor, form=part.form),)
     room = max(LONGEST // 2, LONGEST - (len(part.text) - len(part.words)))
     parts = [msgspec.structs.replace(part, words=words) for words in pieces(part.words, longest=room)]
     texts = [part.text if len(part.text) <= LONGEST else part.words for part in parts]
     form: Form = "" if part.form in ("row", "purpose") else part.form
-    return tuple(Passage(text=text, where=anchor, form=form) for text in texts)
+    return tuple(InputPassage(text=text, where=anchor, form=form) for text in texts)
 
 
 def longest(runs: Sequence[InputItems]) -> InputItems:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MOST_OF = 0.6
-"""Share of the rows with words from which lists are most of a text."""
+"""Share of the characters from which lists are most of a text."""
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX~-]\][ \t]+)?")
 _TASK = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[[ xX~-]\][ \t]")
@@ -49,9 +49,9 @@ def item_runs(text: str, rows: Sequence[int]) -> Iterator[InputItems]:
     for entries in lists:
         yield _run(entries, lines, rows)
     together = [entry for entries in lists for entry in entries]
-    words = sum(bool(line.strip()) for line in lines)
-    listed = sum(bool(lines[row].strip()) for entry in together for row in entry.rows)
-    if len(lists) > 1 and listed >= MOST_OF * words:
+    characters = sum(len(line.strip()) for line in lines)
+    listed = sum(len(lines[row].strip()) for entry in together for row in entry.rows)
+    if len(lists) > 1 and listed >= MOST_OF * characters:
         yield _run(together, lines, rows, by_heading=True)
     yield from _heading_runs(headings, lines, rows)
 

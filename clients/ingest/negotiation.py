@@ -23,7 +23,7 @@ Weigh = Callable[[Sequence[str]], tuple[list[float], list[str]]]
 """Returns the worth and the topic of each of some texts."""
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What the user decides: numbers of items such as "1,4-9", the `top` ones by worth, all, or categories, one after
     another; `categories` are only some of them. Nothing is set before the user decides."""
 
@@ -111,7 +111,7 @@ def item_text(found: InputText, item: InputItem) -> str:
     return "\n".join(found.passages[place].text for place in item.passages)
 
 
-def shares(found: InputText, decision: Decision, weigh: Weigh) -> list[Share]:
+def shares(found: InputText, decision: Choice, weigh: Weigh) -> list[Share]:
     """Return the documents that a decision takes, in order. Raises InvalidRequest."""
     items = found.items.items
     whole = Share(passages=tuple(range(len(found.passages))), is_whole=True)

@@ -1,4 +1,4 @@
-"""`python -m memd.clients.mcp [--read-only]`: run the server until its host closes the input."""
+"""`python -m memd.clients.mcp [--read-only] [--tools NAME]…`: run the server until its host closes the input."""
 
 import sys
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, BinaryIO, cast
 
 import msgspec
@@ -18,7 +19,7 @@ from ... import __version__
 from ...protocol.errors import MemdError
 from ..python.client import Client
 from .calls import Calls
-from .tools import INSTRUCTIONS, RESOURCE, TOOLS, URI, ProfileArguments
+from .tools import INSTRUCTIONS, ON_REQUEST, RESOURCE, TOOLS, URI, ProfileArguments
 
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN = ("2026-07-28",)
@@ -43,10 +44,12 @@ class RpcError(Exception):
 class Server:
     """Answers messages, one at a time."""
 
-    def __init__(self, client: Client, here: str, read_only: bool = False) -> None:
+    def __init__(self, client: Client, here: str, read_only: bool = False, more: Sequence[str] = ()) -> None:
+        """`more`: tools beyond the usual ones, by the names of `ON_REQUEST`; unknown names are left out."""
         self._client = client
         self._calls = Calls(client, here)
-        self._tools = {tool.name: tool for tool in TOOLS if not (read_only and tool.is_write)}
+        listed = (*TOOLS, *(ON_REQUEST[name] for name in more if name in ON_REQUEST))
+        self._tools = {tool.name: tool for tool in listed if not (read_only and tool.is_write)}
 
     def answer(self, line: bytes) -> bytes:
         """Return the line that answers a line, b"" for none."""
@@ -191,7 +194,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the server; return the exit code."""
     try:
         with Client(deadline_ms=DEADLINE_MS) as client:
-            server = Server(client, _folder(), read_only="--read-only" in arguments)
+            more = [name for option, name in pairwise(arguments) if option == "--tools"]
+            server = Server(client, _folder(), read_only="--read-only" in arguments, more=more)
             serve(server, sys.stdin.buffer, sys.stdout.buffer)
     except (BrokenPipeError, KeyboardInterrupt):
         os._exit(0)  # the host is gone, so nobody reads further output

@@ -1,7 +1,7 @@
 """The tools of the MCP server: their arguments, their results, and the descriptions that hosts show to a model.
 
-Invariants: six tools at most, because every context pays for every word (P-24), in the order in which a model needs
-them; an unknown argument is refused; a read-only server has no tool that writes.
+Invariants: six tools at most unless the host asks for more, because every context pays for every word (P-24), in the
+order in which a model needs them; an unknown argument is refused; a read-only server has no tool that writes.
 """
 
 from __future__ import annotations
@@ -133,10 +133,27 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
     ] = ""
 
 
+class IngestArguments(Arguments, frozen=True, kw_only=True):
+    """Of memory_ingest."""
+
+    path: Annotated[str, Meta(max_length=4000, description="Absolute path of a file.")] = ""
+    text: Annotated[str, Meta(max_length=1_000_000, description="Instead of a path: the text itself.")] = ""
+    title: Annotated[str, Meta(max_length=200, description="What the text is called.")] = ""
+    choose: Annotated[str, Meta(max_length=400, description="Only these items, such as 1,4-9.")] = ""
+    top: Annotated[int, Meta(ge=0, description="Only so many items, those that are worth most.")] = 0
+    all: Annotated[bool, Meta(description="Everything.")] = False
+    by_category: Annotated[bool, Meta(description="Everything, with a summary for each category.")] = False
+    categories: Annotated[list[str], Meta(max_length=40, description="Only these categories.")] = []
+    passage: Annotated[
+        str, Meta(max_length=40, description="Instead: the passage to read, id and pointer, such as 7q3hjwch§12.")
+    ] = ""
+    cwd: Cwd = ""
+
+
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A memory: the statement, its quoted source and the speaker. `status` quarantined means unconfirmed; `type` "open
     question" means that it was undecided when it was said. `true_from` and `true_until`: of a retired one. With `deep`,
-    `said_around` has the turns it comes from, and `changes` its earlier versions."""
+    `said_around` has the turns it comes from, and `changes` its earlier versions. `details`: passages of a summary."""
 
     id: str
     text: str
@@ -152,6 +169,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     true_until: str = ""
     said_around: list[str] = []
     changes: list[str] = []
+    details: int = 0
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -241,6 +259,37 @@ class ProfileResult(msgspec.Struct, frozen=True, kw_only=True):
     searched: list[str]
 
 
+class IngestedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """`id`: the summary's memory; `details`: passages that recall finds."""
+
+    id: str
+    document: str
+    category: str
+    summary: str
+    details: int
+
+
+class NegotiatedItems(msgspec.Struct, frozen=True, kw_only=True):
+    """`of`: what the items are; `kinds`: how many of each category; `labels`: what the first ones are called; `tokens`:
+    about how many everything has."""
+
+    items: int
+    of: str
+    kinds: dict[str, int]
+    options: list[str]
+    labels: list[str]
+    tokens: int
+
+
+class IngestResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`negotiate`: nothing is taken until you decide; `passage`: the words behind a pointer, with those around them."""
+
+    documents: list[IngestedDocument] = []
+    negotiate: NegotiatedItems | None = None
+    passage: str = ""
+    note: str = ""
+
+
 def schema(of: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON schema of a type with its parts in `$defs`, without the type's own docstring."""
     (_,), parts = msgspec.json.schema_components([of], ref_template="#/$defs/{name}")
@@ -253,7 +302,8 @@ def schema(of: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool: the texts and flags that hosts show; its schemas are in `_SCHEMAS`."""
+    """A tool: the texts and flags that hosts show; its schemas are in `_SCHEMAS`. `on_request`: the name by which a
+    host asks for it, "" for a tool that every host gets."""
 
     name: str
     title: str
@@ -261,6 +311,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     is_write: bool = False
     is_destructive: bool = False
     is_idempotent: bool = True
+    on_request: str = ""
 
     @property
     def takes(self) -> type[Arguments]:
@@ -291,6 +342,7 @@ _SCHEMAS: dict[str, tuple[type[Arguments], type[msgspec.Struct]]] = {
     "memory_history": (HistoryArguments, HistoryResult),
     "memory_profile": (ProfileArguments, ProfileResult),
     "memory_feedback": (FeedbackArguments, FeedbackResult),
+    "memory_ingest": (IngestArguments, IngestResult),
 }
 
 
@@ -303,5 +355,7 @@ class ToolTexts(msgspec.Struct, frozen=True):
 
 
 _TEXTS = msgspec.json.decode(Path(__file__).with_name("tools.json").read_bytes(), type=ToolTexts)
-INSTRUCTIONS, RESOURCE, TOOLS = _TEXTS.instructions, _TEXTS.resource, _TEXTS.tools
+INSTRUCTIONS, RESOURCE = _TEXTS.instructions, _TEXTS.resource
+TOOLS = tuple(tool for tool in _TEXTS.tools if not tool.on_request)
+ON_REQUEST = {tool.on_request: tool for tool in _TEXTS.tools if tool.on_request}
 URI = RESOURCE["uri"]

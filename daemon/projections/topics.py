@@ -16,8 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...stages.words import STOP, stem
-
 MOST, FEWEST = 8, 2
 ROUNDS = 25
 WORDS = 3
@@ -26,14 +24,14 @@ WORDS = 3
 _WORD = re.compile(r"[^\W\d_][\w'-]{2,}")
 
 
-class Topic(NamedTuple):
+class TopicGroup(NamedTuple):
     """A group: its label, and the places of its members, the most central one first."""
 
     label: str
     members: tuple[int, ...]
 
 
-def topics(vectors: NDArray[np.float32], texts: Sequence[str], most: int = MOST) -> tuple[Topic, ...]:
+def topics(vectors: NDArray[np.float32], texts: Sequence[str], most: int = MOST) -> tuple[TopicGroup, ...]:
     """Return the topics of texts by their unit vectors, the largest first; no two have the same label."""
     if not texts:
         return ()
@@ -41,11 +39,11 @@ def topics(vectors: NDArray[np.float32], texts: Sequence[str], most: int = MOST)
     words = [_words(text) for text in texts]
     everywhere = Counter(word for row in words for word in row)
     labels: dict[str, int] = {}
-    named: list[Topic] = []
+    named: list[TopicGroup] = []
     for members in groups:
         label = _label([words[at] for at in members], everywhere, len(texts))
         labels[label] = labels.get(label, 0) + 1
-        named.append(Topic(label if labels[label] == 1 else f"{label} {labels[label]}", members))
+        named.append(TopicGroup(label if labels[label] == 1 else f"{label} {labels[label]}", members))
     return tuple(named)
 
 
@@ -83,6 +81,8 @@ def _first_centres(vectors: NDArray[np.float64], number: int) -> NDArray[np.floa
 
 def _words(text: str) -> dict[str, str]:
     """Return the content words of a text: stem to the word as it stands first."""
+    from ...stages.words import STOP, stem  # late: a start needs no stems
+
     words: dict[str, str] = {}
     for word in _WORD.findall(text):
         if word.lower() not in STOP:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ....protocol.errors import Unavailable
-from ....stages.batch import Item
-from ....stages.points import Point, Weight
+from ....stages.batch import Item, Point, Weight
 from .worker_messages import FindPoints, PointsFound, Weighed, WeighTexts
 from .worker_process import TaskCrashed, WorkerDied, WorkerProcess, WorkerUnusable
 

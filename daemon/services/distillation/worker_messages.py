@@ -10,8 +10,7 @@ from typing import IO, TypeVar
 import msgspec
 
 from ....protocol.record import Record
-from ....stages.batch import AgentText, Batch, Conflict, Given, Item, Known, Proposal
-from ....stages.points import Point, Weight
+from ....stages.batch import AgentText, Batch, Conflict, Given, Item, Known, Point, Proposal, Weight
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="task"):

@@ -17,9 +17,8 @@ from ....protocol.ingestion import SUMMARY
 from ....protocol.instant import micros
 from ....protocol.operation import Added, AnyOperation, Decision, Invalidated, Step, Updated
 from ....protocol.record import LIVE, QUOTE_LIMIT, Provenance, Record, record_id
-from ....stages.batch import PERSONAL
+from ....stages.batch import PERSONAL, Point
 from ....stages.extractive_summary import numbered
-from ....stages.points import Point
 from ...projections.stores import Stores
 from ..outgoing_screen import flags_in, without_secrets
 from ..statements import is_edited, line

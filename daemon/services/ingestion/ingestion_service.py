@@ -27,15 +27,14 @@ from ....protocol.ingestion import (
 )
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import JobState
-from ....stages.batch import Item
+from ....stages.batch import Item, Point, Weight
 from ....stages.extractive_summary import choose
-from ....stages.points import Point, Weight
 from ...projections.topics import topics
 from ...projections.vectors import embedded
 from ..core import Core
 from ..jobs import Progress, Report
 from ..outgoing_screen import shown, without_secrets
-from ..pass_limits import limited, may_read
+from ..pass_limits import may_read
 from ..service import Caller, Handler, Handlers, Service, owner
 from ..token_estimate import tokens
 from ..write_thread import Writer
@@ -97,7 +96,7 @@ class IngestionService(Service):
         return {
             WeighItems: owner("slow", self.weigh),
             SummariseDocument: owner("slow", self.summarise),
-            GetDetail: Handler("slow", self.detail, under_pass=True, scoped=True),
+            GetDetail: Handler("slow", self.detail, scoped=True),
             ListTopics: Handler("slow", self.topics, scoped=True),
         }
 
@@ -182,13 +181,13 @@ class IngestionService(Service):
         words = text(captured.event)
         event = captured.event
         return Detail(
-            summary=limited(shown(record).record, caller, self._stores.records),
+            summary=shown(record).record,
             number=request.number,
             total=len(spans),
             document=span.document,
             turn=span.turn,
             at=event.at,
-            text=words if without_secrets(words) == words else without_secrets(words),
+            text=without_secrets(words),
             start=span.start,
             end=span.end,
             path=without_secrets(event.path) if isinstance(event, Wrote) else "",
