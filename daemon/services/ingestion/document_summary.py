@@ -1,7 +1,7 @@
 """The record that summarises a document: lines of its words, each with the number of its passage (W12).
 
 Invariants: line `n` is the text of span `n`, on one line; the record rests on its spans, so forgetting one of them, or
-the document, removes it; a summary that the user edited, rejected or forgot is not written again.
+the document, removes it; a summary that the user edited or rejected is not written again.
 """
 
 from __future__ import annotations
