@@ -6,8 +6,8 @@ job, so that distilling goes on beside them. A job that is killed leaves nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -90,6 +90,7 @@ class IngestionService(Service):
         """`finder`: opens the models; `distil`: wakes the distiller, which embeds a new summary."""
         self._core, self._stores, self._writer = core, core.stores, writer
         self._finder, self._distil = finder, distil
+        self._opened: PointFinder | None = None
 
     @property
     def handlers(self) -> Handlers:
@@ -100,6 +101,22 @@ class IngestionService(Service):
             ListTopics: Handler("slow", self.topics, scoped=True),
         }
 
+    def stop(self) -> None:
+        """End the models of a job, which then fails before the stores close."""
+        if (finder := self._opened) is not None:
+            finder.close()
+
+    @contextmanager
+    def _models(self) -> Generator[PointFinder]:
+        """Open the models for one job; only one runs at a time."""
+        with closing(self._finder()) as finder:
+            self._opened = finder
+            self._check_stopping()
+            try:
+                yield finder
+            finally:
+                self._opened = None
+
     # --- jobs ----------------------------------------------------------------------------------------------------
     def weigh(self, request: WeighItems) -> JobState:
         """Start to weigh items. Raises Unavailable beside another job."""
@@ -107,7 +124,7 @@ class IngestionService(Service):
 
     def _weigh(self, texts: Sequence[str], progress: Progress) -> Report:
         weights: list[Weight] = []
-        with closing(self._finder()) as finder:
+        with self._models() as finder:
             for start in range(0, len(texts), WEIGHED):
                 progress(start, len(texts), "items")
                 self._check_stopping()
@@ -147,7 +164,7 @@ class IngestionService(Service):
         """Yield the points of each chunk."""
         most = max(1, min(POINTS, CANDIDATES // max(1, len(groups))))
         read = max(FEWEST_READ, READ // max(1, len(groups)))
-        with closing(self._finder()) as finder:
+        with self._models() as finder:
             for at, group in enumerate(groups):
                 progress(at, len(groups), "chunks")
                 self._check_stopping()
