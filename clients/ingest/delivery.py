@@ -135,11 +135,13 @@ class Ingestion:
         end = time.monotonic() + BUSY_S
         while True:
             try:
-                return self._wait(start())
+                started = start()
+                break
             except Unavailable as error:
-                if "another job" not in error.message or time.monotonic() > end:
+                if error.code != Unavailable.code or time.monotonic() > end:
                     raise
                 time.sleep(POLL_S)
+        return self._wait(started)
 
     def _patiently(self, state: JobState) -> JobState:
         while state.state == "running":

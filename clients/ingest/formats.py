@@ -11,8 +11,9 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,6 +43,8 @@ FEWEST_SIGNS = 2
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _QUOTED = re.compile(r"^>.*$\n?", re.MULTILINE)
 _SIGNATURE = re.compile(r"^-- $.*\Z", re.MULTILINE | re.DOTALL)
+_PAGE_NUMBER = re.compile(r"\n[ \t]*(?:page[ \t]+)?\d{1,4}[ \t]*\s*\Z", re.IGNORECASE)
+_UNENDED = re.compile(r"(?<=[.!?]\s)[^.!?]{1,2000}\Z|\A[^.!?]{1,2000}\Z")
 _UNSEEN = ("script", "style", "noscript", "template", "nav", "head", "iframe", "svg", "form")
 _HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?:[;\s]|$)", re.IGNORECASE
@@ -197,13 +200,25 @@ def _pdf(name: str, content: bytes) -> InputText:
     try:
         reader = PdfReader(BytesIO(content))
         title = str((reader.metadata.title if reader.metadata else "") or "")
-        for number, page in enumerate(reader.pages, 1):
-            passages += _of_paragraphs(_printable(page.extract_text()), where=f"page {number}")
+        pages = [_printable(page.extract_text()) for page in reader.pages]
+        for number, text in enumerate(_with_whole_sentences(pages), 1):
+            passages += _of_paragraphs(text, where=f"page {number}")
     except Exception as error:  # the parser raises errors of many kinds for a damaged file
         raise InvalidRequest(f"{name} can't be read as PDF: {type(error).__name__}", hint=hint) from error
     if not passages:
         raise InvalidRequest(f"{name} has no text: its pages are pictures", hint="recognise its text first (OCR)")
     return InputText(format="PDF", title=title, passages=tuple(passages))
+
+
+def _with_whole_sentences(pages: Sequence[str]) -> Iterator[str]:
+    """Yield the text of each page without its number; a sentence that goes on on the next page belongs to that."""
+    begun = ""
+    bare = [_PAGE_NUMBER.sub("", page).strip() for page in pages]
+    for text, following in zip_longest(bare, bare[1:], fillvalue=""):
+        text = f"{begun}\n{text}" if begun else text
+        rest = _UNENDED.search(text) if following[:1].islower() else None
+        begun = rest[0] if rest else ""
+        yield text[: rest.start()] if rest else text
 
 
 def _printable(text: str) -> str:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.clients.ingest import formats
@@ -35,6 +35,7 @@ def read(name: str, content: str | bytes) -> InputText:
 
 
 # --- the mechanical split ---------------------------------------------------------------------------------------------
+@settings(deadline=None)
 @given(PARAGRAPHS, ENDS)
 def test_passages_keep_every_word_and_are_no_longer_than_a_chunk_W12(text: list[list[str]], end: str) -> None:
     whole = "\n\n".join("".join(sentence + end for sentence in paragraph) for paragraph in text)
@@ -43,6 +44,7 @@ def test_passages_keep_every_word_and_are_no_longer_than_a_chunk_W12(text: list[
     assert all(0 < len(piece) <= LONGEST for piece in found)
 
 
+@settings(deadline=None)
 @given(PARAGRAPHS, ENDS)
 def test_no_clause_is_cut_W12(text: list[list[str]], end: str) -> None:
     for paragraph in ("".join(sentence + end for sentence in sentences) for sentences in text):
@@ -51,6 +53,7 @@ def test_no_clause_is_cut_W12(text: list[list[str]], end: str) -> None:
         assert divided == whole
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40_000))
 def test_any_text_is_divided_W12(text: str) -> None:
     found = [piece for paragraph in paragraphs(text) for piece in pieces(paragraph)]
@@ -117,6 +120,14 @@ def test_pdf_is_read_page_by_page_W12() -> None:
     assert [(passage.where, passage.text) for passage in found.passages] == [
         ("page 1", "We planted two rows of pears."),
         ("page 2", "The harvest is in September."),
+    ]
+
+
+def test_a_sentence_over_two_pages_of_a_pdf_is_whole_W12() -> None:
+    found = read("trees.pdf", pdf("We planted pears. The harvest is in", "late September. Then we rest."))
+    assert [" ".join(passage.text.split()) for passage in found.passages] == [
+        "We planted pears.",
+        "The harvest is in late September. Then we rest.",
     ]
 
 

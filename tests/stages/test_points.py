@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.daemon.projections.topics import topics
@@ -82,6 +82,7 @@ def test_an_item_that_is_an_order_to_an_agent_is_worth_nothing_W12() -> None:
 
 
 # --- chunks -----------------------------------------------------------------------------------------------------------
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 5500), st.sampled_from(["#A", "#A > B", "#C", ""])), max_size=40))
 def test_chunks_keep_all_turns_in_order_and_have_6000_tokens_at_most_W12(turns: list[tuple[int, str]]) -> None:
     document = [captured(str(n), "梨" * size, f"/notes.md{where}") for n, (size, where) in enumerate(turns)]
@@ -101,6 +102,7 @@ def point(turn: int, words: str, worth: float, vector: list[float]) -> Point:
     return Point(span=Span("d", str(turn), 0, len(words)), words=words, worth=worth, vector=unit.tobytes())
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.lists(st.tuples(st.integers(10, 500), st.floats(0, 1), VECTORS), max_size=6), min_size=1, max_size=30)
 )
@@ -145,6 +147,7 @@ def test_topics_group_texts_and_name_them_by_their_own_words_W12() -> None:
     assert topics(vectors[:0], []) == ()
 
 
+@settings(deadline=None)
 @given(st.integers(1, 60), st.integers(1, 40))
 def test_each_text_has_one_topic_W12(number: int, most: int) -> None:
     rng = np.random.default_rng(number)

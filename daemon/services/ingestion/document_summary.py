@@ -33,11 +33,13 @@ TITLE_LIMIT = 80
 
 
 class DocumentReading(NamedTuple):
-    """A document as the archive has it: its captures in the order of the text, and its pool."""
+    """A document as the archive has it: its captures in the order of the text, and its pool. `is_whole`: no text of it
+    has expired."""
 
     origin: Origin
     pool: str
     captures: tuple[Captured, ...]
+    is_whole: bool = True
 
     @property
     def digest(self) -> str:
@@ -68,7 +70,10 @@ def read_document(stores: Stores, document: str, turns: Sequence[str]) -> Docume
     held = {captured.event.turn: captured for captured in stores.archive.turns(document)}
     named = (held.get(turn) for turn in dict.fromkeys(turns or held))
     captures = tuple(captured for captured in named if captured and text(captured.event).strip())
-    return DocumentReading(session.opened.origin, project or PERSONAL, captures)
+    without = [(document, turn) for turn in dict.fromkeys(turns) if turn not in held]
+    forgotten = stores.forgotten.among(without)
+    expired = any(stores.archive.seq_of(*turn) for turn in without if turn not in forgotten)
+    return DocumentReading(session.opened.origin, project or PERSONAL, captures, not expired)
 
 
 def summary_record(reading: DocumentReading, points: Sequence[Point]) -> Record:

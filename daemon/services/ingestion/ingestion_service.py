@@ -148,7 +148,8 @@ class IngestionService(Service):
             raise NotFound(f"memd knows no document {request.document!r}", hint="someone removed it meanwhile")
         groups = chunks(reading.captures)
         before = self._stores.records.get(summary_id(request.document))
-        if before and before.provenance.distiller == reading.maker and before.status in LIVE:
+        is_made = before is not None and (before.provenance.distiller == reading.maker or not reading.is_whole)
+        if before and is_made and before.status in LIVE:
             return _report(before, reading, len(groups), 0)
         if before and not is_open(self._stores, before):
             return _report(None, reading, len(groups), 0)
