@@ -22,11 +22,15 @@ from .embed import SentenceEmbedder
 from .extract import turn_clauses
 from .scan import Scan, flags_of
 from .selection import Place, features, selection
+from .subjects import dangling, follows
 from .words import is_english
 
 FEWEST_WORDS = 4
 BESIDE = 300
 """Characters before and after a clause that are scanned with it: an order may be spread over sentences."""
+
+LEANING = 0.6
+"""Factor on the worth of a clause that needs the one before it: "Therefore …", "This only affects …"."""
 
 MOST_SALIENT = 3.0
 WEIGHED_CHARACTERS = 1000
@@ -88,7 +92,8 @@ class PointReader:
             return round(selection().probability(features(place, clause, None)), 4)
         reading = gate.read(self._reader, clause.text, "document")
         likely = selection().probability(features(place, clause, reading))
-        return round((2 * reading.salience / MOST_SALIENT + likely) / 3, 4)
+        leans = dangling(clause.text) or follows(clause.text)
+        return round((2 * reading.salience / MOST_SALIENT + likely) / 3 * (LEANING if leans else 1), 4)
 
     def _safe(self, weighed: Sequence[tuple[float, Item, Clause]]) -> list[Candidate]:
         """Return the clauses that neither the rules nor the injection model takes for an order, best first."""

@@ -313,9 +313,10 @@ def _change(change: Change) -> tools.MemoryChange:
 
 
 def _hit(hit: Hit) -> tools.Memory:
+    memory = _memory(hit.record, hit.score)
     return msgspec.structs.replace(
-        _memory(hit.record, hit.score),
-        details=hit.details,
+        memory,
+        text=f"{memory.text} [summary with the passages §1 to §{hit.details}]" if hit.details else memory.text,
         said_around=[_said(line) for line in hit.lines],
         changes=[_belief(state) for state in hit.history],
     )
@@ -342,7 +343,6 @@ def _recalled(result: tools.RecallResult) -> Iterator[str]:
         if isinstance(entry, tools.Memory):
             marks = [entry.type] if entry.type == OPEN_QUESTION else []
             marks += [STATES.get(entry.status, entry.status)] if entry.status != "active" else []
-            marks += [f"summary of {entry.details} passages"] if entry.details else []
             marks += [f"true from {_day(entry.true_from)} to {_day(entry.true_until)}"] if entry.true_until else []
             mark = f" ({', '.join(marks)})" if marks else ""
             name = f" [{entry.id[:8]}]"

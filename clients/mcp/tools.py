@@ -153,7 +153,7 @@ class IngestArguments(Arguments, frozen=True, kw_only=True):
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A memory: the statement, its quoted source and the speaker. `status` quarantined means unconfirmed; `type` "open
     question" means that it was undecided when it was said. `true_from` and `true_until`: of a retired one. With `deep`,
-    `said_around` has the turns it comes from, and `changes` its earlier versions. `details`: passages of a summary."""
+    `said_around` has the turns it comes from, and `changes` its earlier versions."""
 
     id: str
     text: str
@@ -169,7 +169,6 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     true_until: str = ""
     said_around: list[str] = []
     changes: list[str] = []
-    details: int = 0
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

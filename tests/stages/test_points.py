@@ -64,6 +64,12 @@ def test_the_decision_is_worth_more_than_the_filler_W12() -> None:
     assert "Postgres" in best.words
 
 
+def test_a_clause_that_needs_the_one_before_it_is_worth_less_W12() -> None:
+    words = "must never be restarted on a Friday, because nobody looks after it."
+    whole, leaning = (points(f"{thing} {words}", most=1)[0].worth for thing in ("The harvest server", "This"))
+    assert leaning < whole
+
+
 def test_an_injected_instruction_is_never_a_point_W12() -> None:
     for words in INJECTED:
         alone = points(f"The orchard has two rows of pears in the north.\n\n{words}")
