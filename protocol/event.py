@@ -183,6 +183,50 @@ class Stated(Event, tag="stated", frozen=True, kw_only=True):
     closes: str = ""
 
 
+class Pointer(msgspec.Struct, frozen=True, array_like=True):
+    """Characters `start:end` of the text of a turn of the same document."""
+
+    turn: str
+    start: int
+    end: int
+
+
+StatementType = Literal[
+    "identity",
+    "preference",
+    "decision",
+    "convention",
+    "lesson",
+    "commitment",
+    "event",
+    "procedure",
+    "fact",
+]
+"""The types of statement that a reader of a session may name."""
+
+QUOTES, STATEMENTS = 3, 40
+"""Most quotes of a statement, and most statements of a reflection."""
+
+
+class Pointed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A statement that a reader of the session found, as the places of its words, in the order of the text. `about`:
+    whom a statement of the user is about, "" where memd decides."""
+
+    type: StatementType
+    quotes: Annotated[tuple[Pointer, ...], msgspec.Meta(min_length=1, max_length=QUOTES)]
+    about: Literal["", "user", "project"] = ""
+
+
+class Reflected(Event, tag="reflected", frozen=True, kw_only=True):
+    """A reader other than memd's own model read the session: its agent, or a model that the user configured (W4). The
+    event holds no words but the title: what is forgotten in a turn is forgotten here. `upto`: the last turn read."""
+
+    reader: str
+    title: str = ""
+    statements: Annotated[tuple[Pointed, ...], msgspec.Meta(max_length=STATEMENTS)] = ()
+    upto: str = ""
+
+
 class Ran(Event, tag="ran", frozen=True, kw_only=True):
     """A shell command ended."""
 
@@ -216,6 +260,7 @@ AnyEvent = (
     | Interrupted
     | Stated
     | HandedOver
+    | Reflected
     | Ran
     | SessionStarted
     | SessionEnded
@@ -254,6 +299,8 @@ def text(event: AnyEvent) -> str:
             return event.command
         case Committed():
             return event.subject
+        case Reflected():
+            return event.title
         case Planned():
             return "\n".join(f"{_MARKS[item.status]} {item.text}" for item in event.items)
         case HandedOver():
@@ -271,6 +318,8 @@ def with_text(event: AnyEvent, words: str) -> AnyEvent:
             return msgspec.structs.replace(event, command=words)
         case Committed():
             return msgspec.structs.replace(event, subject=words)
+        case Reflected():
+            return msgspec.structs.replace(event, title=words)
         case Planned():
             lines = (line[len(_MARKS["open"]) :].lstrip() for line in words.split("\n"))
             kept = (PlanItem(line, item.status) for line, item in zip(lines, event.items, strict=False))

@@ -18,6 +18,7 @@ from .pauses import Pauses, PauseState, Skip
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
+from .reflection import Reflection
 from .scope import Agent, Bound, Left, RecordsMoved, Scope
 from .session import HandoverTaken, SessionOutcome, SessionPage, SessionsFound, SessionTurns, Summary
 from .settings import SettingList
@@ -342,7 +343,15 @@ _ChangeData = Taken | Remembered | Judgement | Proposed | Inbox | Decided | Forg
 _PoolData = PoolList | Scope | Bound | RecordsMoved | Left | Agent | PassGranted | Revocation | Grants
 _ServiceData = StatusText | Done | JobState | ModelList | BackupList | DiskUse | DeadLetters | Pauses | SettingList
 _SessionData = (
-    ActivityPage | SessionPage | SessionOutcome | SessionTurns | Summary | SessionsFound | HandoverTaken | CurrentState
+    ActivityPage
+    | SessionPage
+    | SessionOutcome
+    | SessionTurns
+    | Summary
+    | SessionsFound
+    | HandoverTaken
+    | CurrentState
+    | Reflection
 )
 _IngestionData = Detail | TopicList
 AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData | _IngestionData

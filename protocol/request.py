@@ -32,6 +32,7 @@ from .pauses import Pause, Resume
 from .profile import GetContext, ListInjected, Printed, Profile
 from .recall import Feedback, NeverUsed, Recall
 from .record import Kind, Status
+from .reflection import Reflect
 from .reply import ExportedRecord
 from .request_fields import PROTOCOL, Many, Names, Request, WaitMs
 from .scope import OpenAgent
@@ -289,7 +290,9 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
 
 _Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
 _Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline | ListLinks
-_Sessions = ListSessions | GetSession | GetTranscript | GetSummary | FindSessions | HandOver | GetState | ChangeState
+_Sessions = (
+    ListSessions | GetSession | GetTranscript | GetSummary | FindSessions | HandOver | GetState | ChangeState | Reflect
+)
 _Changes = (
     Capture | Remember | Edit | Correct | Restore | Pin | PlanReview | Learn | AddEvidence | SetPersona | Undo | Redo
 )

@@ -16,13 +16,15 @@ PERSONAL = "personal"  # The pool of the user (P1)
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An archived capture: its archive seq, the project pool of its document, and its agent's own pool (P5), or ""."""
+    """An archived capture: its archive seq, the project pool of its document, and its agent's own pool (P5), or "".
+    `quoted`: the captures that a reader of the session points at, with their archive seqs."""
 
     seq: int
     captured: Captured
     project: str = ""
     agent: str = ""
     author: str = "user"
+    quoted: tuple[tuple[int, Captured], ...] = ()
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -31,8 +33,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `type`: identity, preference, decision, convention, lesson, commitment, event, procedure, purpose, fact,
     note.
     `context`: the heading that names what the clause is about, where it stands under one; `question`: the agent's
-    words that the quote answers, at `asked_at`; `is_noted`: kept, not believed; `asked_in`: the language of a statement
-    that its author asked to remember, "" for others; `about_user`: the probability that it is about the user;
+    words that the quote answers, at `asked_at` and `also`; `reader`: who pointed at it, in the capture of archive
+    seq `read_at`, "" and 0 for memd's own model;
+    `is_noted`: kept, not believed; `asked_in`: the language of a statement that its author asked to remember, "" for
+    others; `about_user`: the probability that it is about the user;
     `salience`: in [0, 3], and `marked`: the words that name subject and value, by the distiller: None and "" where it
     reads nothing.
     `vector`: 384 float32, unit length, as bytes. `importance`, `confidence` and `score` lie in [0, 1].
@@ -53,6 +57,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     context: str = ""
     question: str = ""
     asked_at: Span | None = None
+    also: tuple[Span, ...] = ()
+    reader: str = ""
+    read_at: int = 0
     salience: float | None = None
     marked: str = ""
     description: str = ""

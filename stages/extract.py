@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from ..models.distiller import ClauseReading
-from ..protocol.event import Noted, Said, Trust, Wrote, text, trust
+from ..protocol.event import Noted, Reflected, Said, Trust, Wrote, text, trust
 from ..protocol.operation import Step
 from ..protocol.record import OPEN_QUESTION, QUOTE_LIMIT, Span
 from . import documents, links, other_languages, sections
@@ -118,7 +118,7 @@ class Extract:
                 if question is None or not question.is_stated:
                     off = self._off | APPROVED if _is_approved(item) else self._off
                     unread.extend(_Turn(item, agent, rejections, off).statements())
-            else:
+            elif not isinstance(event, Reflected):
                 rejections.append(_rejection(item, "not prose"))
         statements = [meant for statement in unread if (meant := self._meant(statement, rejections))]
         scored = [self._scored(statement, rejections) for statement in statements]
@@ -160,10 +160,10 @@ class Extract:
             statement = chosen
         span = Span(item.captured.document, item.captured.event.turn, clause.start, _end(statement))
         if source == "user" and not statement.asked_in and is_reported(clause.text):
-            reported = _candidate(item, "document", span, "fact", score, statement.reading)
+            reported = candidate_of(item, "document", span, "fact", score, statement.reading)
             return msgspec.structs.replace(reported, flags=("reported",))
         about = sections.context(clause, written=source == "document") if source != "user" else ""
-        candidate = _candidate(item, source, span, type_, score, statement.reading, about)
+        candidate = candidate_of(item, source, span, type_, score, statement.reading, about)
         candidate = msgspec.structs.replace(candidate, is_noted=statement.is_noted, asked_in=statement.asked_in)
         return candidate if statement.reading else _in_language(candidate, statement.language)
 
@@ -215,7 +215,7 @@ class Extract:
         span = Span(item.captured.document, item.captured.event.turn, 0, len(words))
         type_ = answered.type if answered.type in ANSWERED else "decision"
         both = gate.read(self._reader, links.joined(question.text, words), "user")
-        candidate = _candidate(item, "user", span, type_, likely, answered)
+        candidate = candidate_of(item, "user", span, type_, likely, answered)
         candidates.append(
             msgspec.structs.replace(
                 candidate,
@@ -243,7 +243,7 @@ class Extract:
             type_, _ = gate.typed(Clause(start, start + len(front), front, False), "user", reading)
             type_ = OPEN_QUESTION if is_undecided(front) else type_
         span = Span(item.captured.document, event.turn, start, len(words))
-        candidate = _candidate(item, source, span, type_, 1.0, reading)
+        candidate = candidate_of(item, source, span, type_, 1.0, reading)
         candidates.append(_in_language(msgspec.structs.replace(candidate, asked_in=asked_in), spoken))
 
     def _part(self, item: Item, event: Wrote, candidates: list[Candidate], rejections: list[Rejection]) -> None:
@@ -263,7 +263,7 @@ class Extract:
                 continue
             span = Span(item.captured.document, event.turn, clause.start, clause.end)
             line = documents.line(event, clause)
-            candidate = _candidate(item, "document", span, type_, 1.0, reading, documents.context(clause))
+            candidate = candidate_of(item, "document", span, type_, 1.0, reading, documents.context(clause))
             salience = self._first_steps.salience(line) if type_ == "procedure" and line else candidate.salience
             candidates.append(msgspec.structs.replace(candidate, description=line, salience=salience))
 
@@ -285,7 +285,7 @@ class Extract:
             kept += 1
             reading = gate.read(self._reader, clause.text, "document") if is_english(clause.text) else None
             span = Span(item.captured.document, item.captured.event.turn, clause.start, clause.end)
-            candidate = _candidate(item, "document", span, "commitment", 1.0, reading)
+            candidate = candidate_of(item, "document", span, "commitment", 1.0, reading)
             described = f"Left open: {' '.join(clause.text.split())}"
             language = other_languages.language(clause.text)
             candidates.append(
@@ -322,9 +322,10 @@ def _in_language(candidate: Candidate, spoken: str) -> Candidate:
     return msgspec.structs.replace(candidate, language=spoken, type=reading.type, about_user=about)
 
 
-def _candidate(
+def candidate_of(
     item: Item, source: Trust, span: Span, type_: str, score: float, reading: ClauseReading | None, about: str = ""
 ) -> Candidate:
+    """Return the candidate of a span of an item. `about`: the heading that names what it is about."""
     event = item.captured.event
     explicit = isinstance(event, Noted)
     as_read = f", read as {reading.type}, salience {reading.salience:.1f} of 3" if reading else ""
@@ -351,7 +352,7 @@ def _approved(item: Item, approval: links.Approval) -> Candidate:
     clause, (asked_at, proposal, _), likely = approval
     span = Span(item.captured.document, item.captured.event.turn, clause.start, clause.end)
     return msgspec.structs.replace(
-        _candidate(item, "user", span, "decision", likely, None),
+        candidate_of(item, "user", span, "decision", likely, None),
         description=links.joined(proposal, clause.text),
         question=proposal,
         asked_at=asked_at,
@@ -531,6 +532,11 @@ class _Turn:
         )
         defaults = gate.Position()._asdict()
         return position._replace(**{name: of for name, of in defaults.items() if (self.source, name) in self._off})
+
+
+def own_clauses(item: Item, agent: Sequence[AgentText]) -> list[tuple[Place, Clause]]:
+    """The clauses of a turn that its speaker wrote, and where each stands."""
+    return _Turn(item, agent, []).places()
 
 
 def turn_clauses(item: Item, agent: Sequence[AgentText]) -> list[tuple[Place, Clause]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import msgspec
 
@@ -15,6 +16,7 @@ from .embed import Embed, SentenceEmbedder
 from .enrich import enrich
 from .extract import Extract
 from .extraction_gate import ClauseReader
+from .pointed import Reflections
 from .route import route
 from .scan import InjectionScorer, Scan
 
@@ -31,13 +33,21 @@ def pipeline(
     """All stages but reconcile, which needs neighbours and is called by itself. `trunk` ranks first steps of a project:
     thresholds were fitted to it. `embedder` gives the vectors that are searched, if another model does. `off`: rules of
     extract that leave nothing out."""
+    reader = reader or Distiller()
     return (
-        ("extract", Extract(trunk, reader or Distiller(), off)),
+        ("extract", _in_turn(Extract(trunk, reader, off), Reflections(reader))),
         ("enrich", enrich),
         ("embed", Embed(embedder or trunk)),
         ("route", route),
         ("scan", Scan(judge or InjectionJudge())),
     )
+
+
+def _in_turn(*stages: Stage) -> Stage:
+    def stage(batch: Batch) -> Batch:
+        return reduce(lambda changed, part: part(changed), stages, batch)
+
+    return stage
 
 
 def run(batch: Batch, stages: Sequence[NamedStage], monotonic: Callable[[], float]) -> tuple[Batch, dict[str, float]]:
@@ -57,7 +67,9 @@ def _one_by_one(batch: Batch, name: str, stage: Stage) -> Batch:
     parts: list[Batch] = []
     failures: list[Failure] = []
     for item in batch.items:
-        own = tuple(candidate for candidate in batch.candidates if candidate.item.seq == item.seq)
+        own = tuple(
+            candidate for candidate in batch.candidates if (candidate.read_at or candidate.item.seq) == item.seq
+        )
         try:
             parts.append(stage(Batch(items=(item,), candidates=own, given=batch.given, agent=batch.agent)))
         except Exception as error:  # recorded as a failure of this capture, with the stage's name

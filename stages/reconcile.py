@@ -230,8 +230,10 @@ class _Judgement:
         changed = [judged for judged in self._judged if judged.verdict.label in {"replaces", "contradicts"}]
         rank, flagged = _rank(self._record), "injection" in self._record.flags
         winner = next((judged for judged in changed if not judged.later and _rank(judged.record) >= rank), None)
-        replaced = [judged for judged in changed if judged.later and _rank(judged.record) <= rank and not flagged]
-        opposed = [judged for judged in changed if _rank(judged.record) > rank or (flagged and judged.later)]
+        later = [judged for judged in changed if judged.later]
+        spared = [judged for judged in later if flagged or self._is_users_alone(judged.record)]
+        replaced = [judged for judged in later if _rank(judged.record) <= rank and judged not in spared]
+        opposed = [judged for judged in changed if _rank(judged.record) > rank or judged in spared]
         record, reasons = self._record, [_why(judged, self._candidate) for judged in replaced]
         if any(self._shares_its_key(judged) for judged in self._judged):
             record = msgspec.structs.replace(record, kind="note", key="", value="")
@@ -256,6 +258,10 @@ class _Judgement:
         action = "update" if self._candidate.explicit and self._own is not None else "add"
         return self._added(action, "; ".join(reasons), retirements, record)
 
+    def _is_users_alone(self, record: Record) -> bool:
+        """Whether a record rests on the user's words, which no reader but memd's own retires (W4)."""
+        return bool(self._candidate.reader) and record.provenance.trust == "user"
+
     def _added(
         self, action: Literal["add", "update"], reason: str, retires: tuple[Retirement, ...], record: Record
     ) -> Proposal:
@@ -275,7 +281,7 @@ def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
     if end < candidate.span.end:
         spans = (*spans, msgspec.structs.replace(candidate.span, start=end))
     if candidate.asked_at is not None:
-        spans = (*spans, candidate.asked_at)
+        spans = (*spans, candidate.asked_at, *candidate.also)
     return Record(
         id=id_,
         pool=candidate.pool,
@@ -290,7 +296,7 @@ def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
             spans=spans,
             quote=quote,
             said_at=candidate.item.captured.event.at,
-            distiller=distiller,
+            distiller=candidate.reader or distiller,
             rules=VERSION,
         ),
         status=candidate.status,

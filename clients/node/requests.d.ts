@@ -638,6 +638,16 @@ export interface Planned {
   at: string;
   items: PlanItem[];
 }
+export interface Pointed {
+  type: "commitment" | "convention" | "decision" | "event" | "fact" | "identity" | "lesson" | "preference" | "procedure";
+  quotes: Pointer[];
+  about?: "" | "project" | "user";
+}
+export interface Pointer {
+  turn: string;
+  start: number;
+  end: number;
+}
 export interface PoolList {
   pools: PoolSummary[];
 }
@@ -796,9 +806,28 @@ export interface Reembedding {
   by_words: boolean;
   problem: string;
 }
+export interface Reflected {
+  event: "reflected";
+  turn: string;
+  at: string;
+  reader: string;
+  title?: string;
+  statements?: Pointed[];
+  upto?: string;
+}
+export interface Reflection {
+  taken: number;
+  refused: RefusedStatement[];
+  open: number;
+  refused_open: string[];
+}
 export interface Refusal {
   turn: string;
   problem: Problem;
+}
+export interface RefusedStatement {
+  number: number;
+  reason: "not found" | "not prose" | "private" | "too short";
 }
 export interface Released {
   kind: "released";
@@ -1067,6 +1096,11 @@ export interface Stated {
   text?: string;
   closes?: string;
 }
+export interface Statement {
+  type: "commitment" | "convention" | "decision" | "event" | "fact" | "identity" | "lesson" | "preference" | "procedure";
+  quotes: string[];
+  about?: "" | "project" | "user";
+}
 export interface StatusText {
   version: string;
   protocol: number;
@@ -1219,7 +1253,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */
@@ -1256,6 +1290,8 @@ export interface RequestMethods {
   context(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string; tags?: string[]; days?: number }): Promise<ContextPackage>;
   /** Keep what an agent writes at a session's end for the next one (C1). Raises NotFound, InvalidRequest. */
   handOver(document: string, options?: { at?: string; done?: string[]; decided?: string[]; open?: string[]; closed?: string[] }): Promise<HandoverTaken>;
+  /** Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest. */
+  reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[] }): Promise<Reflection>;
   /** Return where a project or an agent stands: open items, decisions, what to watch, last sessions (C1). */
   state(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string }): Promise<CurrentState>;
   /** Add items to the current state, close or reword some (C1). `if_rev`: the revision that the user saw. Raises NotFound, InvalidRequest. */

@@ -21,6 +21,7 @@ export const METHODS = {
   injected: ["injected", []],
   context: ["context", []],
   handOver: ["hand_over", ["document"]],
+  reflect: ["reflect", ["document"]],
   state: ["state", []],
   changeState: ["change_state", []],
   links: ["links", []],
@@ -81,6 +82,6 @@ export const METHODS = {
   importRecords: ["import_records", ["records"]],
 };
 // Requests whose `at` is the present.
-export const DATED = ["remember", "hand_over", "change_state", "edit", "correct", "set_persona", "scope_bind", "leave"];
+export const DATED = ["remember", "hand_over", "reflect", "change_state", "edit", "correct", "set_persona", "scope_bind", "leave"];
 // Requests that the daemon answers fast.
 export const FAST = ["distil", "get", "job", "pools", "profile", "recall", "status", "stop"];

@@ -26,6 +26,7 @@ from ...protocol.places import places as places_of
 from ...protocol.profile import Delivery, Trigger
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import Kind, Record, Status
+from ...protocol.reflection import Statement
 from ...protocol.state import Rewording
 
 if TYPE_CHECKING:
@@ -338,6 +339,17 @@ class RequestMethods:
         closed: Sequence[str] = (),
     ) -> None:
         """Keep what an agent writes at a session's end for the next one (C1). Raises NotFound, InvalidRequest."""
+
+    @sends(request.Reflect, reply.Reflection)
+    def reflect(
+        self,
+        document: str,
+        *,
+        title: str = "",
+        statements: Sequence[Statement] = (),
+        open: Sequence[str] = (),
+    ) -> None:
+        """Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest."""
 
     @sends(request.GetState, reply.CurrentState)
     def state(self, *, cwd: str = "", pools: Sequence[str] = (), agent: str = "") -> None:

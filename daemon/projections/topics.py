@@ -60,15 +60,15 @@ def _groups(vectors: NDArray[np.float64], number: int) -> list[tuple[int, ...]]:
                 mean = vectors[of == at].sum(axis=0)
                 centres[at] = mean / max(float(np.linalg.norm(mean)), 1e-12)
     groups: list[tuple[int, ...]] = []
+    nearness = _rounded(vectors @ centres.T)
     for at in range(len(centres)):
-        members = np.flatnonzero(of == at)
-        nearness: NDArray[np.float64] = np.round(vectors[members] @ centres[at], 9)
-        groups.append(tuple(int(members[place]) for place in np.lexsort((members, -nearness))))
+        members: list[int] = np.flatnonzero(of == at).tolist()
+        groups.append(tuple(sorted(members, key=lambda member, at=at: (-float(nearness[member, at]), member))))
     return sorted(filter(None, groups), key=lambda members: (-len(members), min(members)))
 
 
 def _first_centres(vectors: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    chosen = [int(np.argmax(np.round(vectors @ vectors.mean(axis=0), 9)))]
+    chosen = [int(np.argmax(_rounded(vectors @ vectors.mean(axis=0))))]
     nearest: NDArray[np.float64] = vectors @ vectors[chosen[0]]
     while len(chosen) < number:
         farthest = int(np.argmin(np.round(nearest, 9)))
@@ -77,6 +77,11 @@ def _first_centres(vectors: NDArray[np.float64], number: int) -> NDArray[np.floa
         chosen.append(farthest)
         nearest = np.maximum(nearest, vectors @ vectors[farthest])
     return vectors[chosen].copy()
+
+
+def _rounded(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return cosines without the last digits, in which machines differ."""
+    return np.round(cosines, 9)
 
 
 def _words(text: str) -> dict[str, str]:

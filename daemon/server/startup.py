@@ -42,6 +42,7 @@ from ..services.profile.echo_ledger import EchoLedger
 from ..services.profile.profile_service import ProfileService
 from ..services.recall.recall_service import RecallService
 from ..services.records.records_service import RecordsService
+from ..services.reflection.reflection_service import ReflectionService
 from ..services.service import Service
 from ..services.sessions.last_time import LastTime
 from ..services.sessions.sessions_service import SessionsService
@@ -142,6 +143,7 @@ class Daemon:
         corrections = CorrectionsService(
             core, writer, reactivate=lifecycle.reactivate, distil=distillation.wake, link=linked
         )
+        state = StateService(core, opening.pool)
         sources = StatusSources(models, capture.pauses, lambda: distillation.state, lambda: settings.problem)
 
         self._services: Sequence[Service] = (
@@ -151,7 +153,8 @@ class Daemon:
             recall,
             RecordsService(stores, core.directory, core.timeline, lifecycle.change_condition, distillation.wake),
             SessionsService(stores),
-            StateService(core, opening.pool),
+            state,
+            ReflectionService(core, writer, state.hand_over),
             LinksService(stores, core.directory, world),
             IngestionService(
                 core,

@@ -19,7 +19,7 @@ import numpy as np
 
 from ....protocol.dead_letters import DeadLetter
 from ....protocol.errors import JournalCorrupt
-from ....protocol.event import Captured, Said, Wrote, text
+from ....protocol.event import Captured, Reflected, Said, Wrote, text
 from ....protocol.ingestion import SUMMARY
 from ....protocol.operation import Added, AnyOperation, Distilled, Failure, Retried, Updated
 from ....protocol.record import Record
@@ -49,6 +49,9 @@ Closing = Callable[[Distillate], AnyOperation]
 
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 BATCH_CHARACTERS = 256 * 1024
+READ_TURNS = 4096
+"""Turns of a session in which the words that a reader points at are searched for what the agent wrote first."""
+
 AGENT_TURNS = 96
 """Turns before a user's turn in which its words and its question are searched: more than a batch has."""
 
@@ -216,7 +219,16 @@ class DistillationLoop:
         home = self._stores.aliases.home(session.opened.project) if session and session.opened.project else ""
         agent = agent_pool(session.opened.origin.agent) if session else ""
         known = agent if agent and self._stores.sources.pool(agent) is not None else ""
-        return Item(seq=seq, captured=captured, project="" if home == PERSONAL else home, agent=known)
+        project = "" if home == PERSONAL else home
+        return Item(seq=seq, captured=captured, project=project, agent=known, quoted=self._quoted(captured))
+
+    def _quoted(self, captured: Captured) -> tuple[tuple[int, Captured], ...]:
+        """Return the captures that a reader of the session points at; without forgotten ones."""
+        if not isinstance(captured.event, Reflected):
+            return ()
+        turns = dict.fromkeys(quote.turn for statement in captured.event.statements for quote in statement.quotes)
+        found = (self._stores.archive.find(captured.document, turn) for turn in turns)
+        return tuple((seq, quoted) for seq, quoted in found if quoted is not None)
 
     def _distil_some(self) -> bool:
         try:
@@ -331,7 +343,8 @@ class DistillationLoop:
         vectors = [(p.record.description, p.vector) for p in proposals if p.vector]
 
         def work() -> list[str]:
-            turns = ((item.captured.document, item.captured.event.turn) for item in items)
+            read = (captured for item in items for captured in (item.captured, *(one for _, one in item.quoted)))
+            turns = ((captured.document, captured.event.turn) for captured in read)
             if self._stores.forgotten.among(turns) or self._stores.archive.cut_by != self._cut_by:
                 return []
             if any(self._is_replaced(item.seq, item.captured) for item in items):
@@ -385,6 +398,7 @@ def _agent_texts(archive: Archive, items: Sequence[Item]) -> dict[str, tuple[Age
         if is_users or (isinstance(event, Wrote) and event.form == "open"):
             asked[item.captured.document] = event.turn  # the last one
     texts = {document: archive.around(document, turn, AGENT_TURNS, 0) for document, turn in asked.items()}
+    texts |= {item.captured.document: _before(archive, item) for item in items if item.quoted}
     return {
         document: tuple(
             AgentText(seq, text(captured.event), captured.event.turn)
@@ -393,6 +407,12 @@ def _agent_texts(archive: Archive, items: Sequence[Item]) -> dict[str, tuple[Age
         )
         for document, before in texts.items()
     }
+
+
+def _before(archive: Archive, item: Item) -> list[tuple[int, Captured]]:
+    """Return the captures of a session before the last one that its reader points at."""
+    _, last = max(item.quoted, key=lambda row: row[0])
+    return archive.around(item.captured.document, last.event.turn, READ_TURNS, 0)
 
 
 def _is_agents(captured: Captured) -> bool:
