@@ -94,7 +94,8 @@ class Linked(msgspec.Struct, frozen=True, kw_only=True):
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """A recalled record with its score in [0, 1]. `alike`: omitted records that say the same. In a deep answer (Q3),
-    `lines` are the turns around each of its spans, `history` its states if it changed."""
+    `lines` are the turns around each of its spans, `history` its states if it changed. `details`: the passages that a
+    summary leads to, 0 for any other record (W12)."""
 
     record: Record
     score: float
@@ -102,6 +103,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     alike: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()
     history: tuple[Belief, ...] = ()
+    details: int = 0
 
 
 class Outdated(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from .dead_letters import DeadLetters
 from .decay import FadingList, Slumbered
 from .document_links import LinkList
 from .history import History
+from .ingestion import Detail, TopicList
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .pauses import Pauses, PauseState, Skip
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
@@ -353,4 +354,5 @@ _SessionData = (
     | Reflection
     | ReflectionQuestion
 )
-AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData
+_IngestionData = Detail | TopicList
+AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData | _IngestionData

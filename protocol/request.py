@@ -25,6 +25,7 @@ from .decay import ListFading, PutToSleep
 from .document_links import ListLinks
 from .event import AnyEvent, Origin, Repository, Visibility
 from .history import GetHistory, GetTimeline
+from .ingestion import GetDetail, ListTopics, SummariseDocument, WeighItems
 from .instant import Instant
 from .operation import PoolOpened, SessionOpened
 from .pauses import Pause, Resume
@@ -309,10 +310,11 @@ _Forgetting = PreviewForget | Forget | Compact | ScanSecrets | Expire | PutToSle
 _PoolRequests = Pools | WhyScope | BindScope | MoveRecords | LeaveProject | OpenAgent
 _Access = Grant | Revoke | ListGrants
 _Distillation = Distil | ListLetters | Retry | ListModels | UseModel
+_Ingestion = WeighItems | SummariseDocument | GetDetail | ListTopics
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
-AnyRequest = _Memory | _Distillation | _Stores | _Daemon
+AnyRequest = _Memory | _Distillation | _Ingestion | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})
 """Requests that memd answers from memory; a client waits a shorter time for them."""

@@ -135,6 +135,22 @@ class AgentText(NamedTuple):
     turn: str = ""
 
 
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """A clause, its words on one line, its worth in [0, 1], and the unit vector of its words, float32 as bytes."""
+
+    span: Span
+    words: str
+    worth: float
+    vector: bytes
+
+
+class Weight(msgspec.Struct, frozen=True, kw_only=True):
+    """The worth in [0, 1] of an item that a user may choose, and the unit vector of its words."""
+
+    worth: float
+    vector: bytes
+
+
 class Batch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Captures on their way through the stages, in order of archive seq. By document: `given`, and what the session's
     agent wrote last (`agent`)."""

@@ -20,6 +20,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("records", "List records, newest first."),
         "show": ("records", "Show one record, or all its versions."),
         "why": ("why", "Show the source of a record and every decision on it."),
+        "topics": ("records", "Show what the memory of this folder is about, in groups."),
         "links": ("links", "Show whether the documents behind records have changed."),
         "timeline": ("records", "Show how a subject changed over time."),
         "injected": ("context", "Show the exact texts that agents received."),
@@ -60,6 +61,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Data": {
         "import": ("imports", "Import sessions, notes and commits from other tools."),
+        "ingest": ("ingest", "Take in large files: choose among items, get a summary."),
         "export": ("export", "Export records with their sources and history."),
         "context": ("context", "Build the context package of a project."),
         "backup": ("storage", "Make a backup while memd keeps running."),

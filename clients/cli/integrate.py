@@ -24,7 +24,7 @@ shell_app = typer.Typer(
 app.add_typer(shell_app, name="shell")
 
 
-TOOLS_ON_REQUEST = ("reflect",)
+TOOLS_ON_REQUEST = ("ingest", "reflect")
 """Tools of the MCP server beyond those that every host gets; a test compares them with the server's."""
 
 
@@ -37,14 +37,16 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
 @app.command()
 def mcp(
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")] = False,
-    tools: Annotated[list[str] | None, typer.Option("--tools", help="Offer this tool too: reflect.")] = None,
+    tools: Annotated[
+        list[str] | None, typer.Option("--tools", help="Offer this tool too: ingest, reflect; repeatable.")
+    ] = None,
 ) -> None:
     """Serve memory to an MCP host over standard input and output. The host starts this command.
 
     \b
     Example, in a host's configuration:
       {"mcpServers": {"memd": {"command": "memd", "args": ["mcp"]}}}
-      {"mcpServers": {"memd": {"command": "memd", "args": ["mcp", "--tools", "reflect"]}}}
+      {"mcpServers": {"memd": {"command": "memd", "args": ["mcp", "--tools", "ingest"]}}}
     """
     unknown = [name for name in tools or () if name not in TOOLS_ON_REQUEST]
     if unknown:

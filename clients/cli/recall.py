@@ -99,6 +99,9 @@ def recalled_lines(recalled: Recalled, explain: bool = False, perspective: str =
         yield from hit_lines(number, result, explain) if is_hit else heard_lines(number, result, explain)
         if isinstance(result, Hit) and (taught := result.record.learnings.get(perspective)):
             yield from wrapped(f"for {plain(perspective)}: {plain(taught)}", "   ")
+        if isinstance(result, Hit) and result.details:
+            id = short(result.record.id)
+            yield f"   summary of {count(result.details, 'passage')}: memd show {id}, memd show {id}§1"
         yield from _around_lines(result)
     if not results:
         yield "No relevant memory found."

@@ -11,6 +11,7 @@ import typer
 from ...protocol.corrections import RecordList
 from ...protocol.errors import InvalidRequest
 from ...protocol.history import History, Version
+from ...protocol.ingestion import SUMMARY
 from ...protocol.instant import day
 from ...protocol.record import STATES, TYPES, Kind, Record, Status
 from ...protocol.scope import check_agent
@@ -107,8 +108,29 @@ def _checked(name: str, given: list[str] | None, known: tuple[str, ...]) -> list
 
 
 @app.command()
+def topics(
+    cwd: Cwd = None,
+    pool: Pools = None,
+    most: Annotated[int, typer.Option(min=1, max=40, help="At most this many groups.")] = 12,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what the memory of this folder is about, in groups.
+
+    \b
+    Example:
+      memd topics --pool personal
+    """
+    with CommandAnswer("topics", as_json) as answer, reach() as client:
+        listed = client.topics(cwd=here(cwd), pools=pool or (), most=most)
+        lines = [f"{topic.records:>6,}  {plain(topic.label)}" for topic in listed.topics]
+        if listed.left:
+            lines.append(styled(f"{listed.left:>6,}  in no group", "dim"))
+        answer.give(listed, lines or ["there is no record here yet"])
+
+
+@app.command()
 def show(
-    id: Id,
+    id: Annotated[str, typer.Argument(help="The record's id or a unique prefix; §12 for a passage of a summary.")],
     versions: Annotated[bool, typer.Option("--history", help="Show every version with its reason.")] = False,
     as_of: AsOf = "",
     believed_at: BelievedAt = "",
@@ -121,7 +143,14 @@ def show(
       memd show 7q3hjwch
       memd show 7q3hjwch --history
       memd show 7q3hjwch --believed-at 2026-03-01
+      memd show 7q3hjwch§12     # the passage behind the 12th line of a summary
+      memd show §12             # of the newest summary of this folder
     """
+    if "§" in id:
+        from .ingest import show_detail
+
+        show_detail(id, as_json)
+        return
     if versions:
         history(id, as_json)
         return
@@ -133,7 +162,10 @@ def show(
 def record_lines(record: Record) -> Iterator[str]:
     """A record field by field, without the empty ones."""
     yield from (styled(line, "bold") for line in wrapped(plain(record.description)))
-    if plain(record.content) != plain(record.description):
+    if SUMMARY in record.tags:
+        for line in record.content.split("\n"):
+            yield from wrapped(plain(line), "    ", "  ")
+    elif plain(record.content) != plain(record.description):
         yield from wrapped(plain(record.content), "  ")
     source = record.provenance
     evidence = len(source.evidence)

@@ -38,10 +38,10 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cursors:
-    """The cursors of one home."""
+    """The cursors of one home. `folder`: the name of their folder."""
 
-    def __init__(self, state: Path) -> None:
-        self._folder, self._gate = state / "imports", client_gate(state)
+    def __init__(self, state: Path, folder: str = "imports") -> None:
+        self._folder, self._gate = state / folder, client_gate(state)
         self._ignored: set[Path] = set()
 
     def ignore(self, paths: Iterable[Path]) -> None:

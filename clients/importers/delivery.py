@@ -169,7 +169,7 @@ def _vanished(
     line that can't be read may still have the turn."""
     if not session.has_all or transcript.account.malformed:
         return
-    held = _cited(client, session.origin.document)
+    held = cited_turns(client, session.origin.document)
     if session.has_all == "between":
         times = [micros(event.at) for event in session.events if isinstance(event, Said)]
         begin, end = min(times, default=0), max(times, default=0)
@@ -181,7 +181,7 @@ def _vanished(
         yield Wrote(turn=turn, at=at, text="")
 
 
-def _cited(client: Client, document: str) -> dict[str, str]:
+def cited_turns(client: Client, document: str) -> dict[str, str]:
     """Return the times of the turns of a document that a live record cites, without remembered texts: no file has
     them."""
     turns, remembered = dict[str, str](), set[str]()

@@ -20,7 +20,7 @@ import msgspec
 
 from ...protocol.errors import StoreError
 from ...protocol.event import AnyEvent, Form, Origin, Wrote
-from .transcript import AccountBuilder, CapturedSession, Transcript, changed_at
+from .transcript import Account, AccountBuilder, CapturedSession, Transcript, changed_at
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -53,12 +53,14 @@ _MARKS = {"blockquote_open": _QUOTE_MARK, "html_block": _TAG}
 
 
 class MarkdownPart(msgspec.Struct, frozen=True):
-    """One turn: the headings above it, outermost first, the line that announces it, its own words."""
+    """One turn: the headings above it, outermost first, the line that announces it, its own words. `row`: the first row
+    of the file that it is made of."""
 
     headings: tuple[str, ...]
     lead: str
     words: str
     form: Form = ""
+    row: int = 0
 
     @property
     def text(self) -> str:
@@ -83,10 +85,30 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
     if text:
         title, parts = _Sections(ledger, place.stem.lower() == "readme").read(text)
     events = tuple(_events(place, parts, key, at, times))
-    name = str(place) if len(str(place)) <= PATH_LIMIT else blake2b(bytes(place), digest_size=16).hexdigest()
-    origin = Origin(host=HOST, session=name, cwd=_cwd(place), live=False, title=(title or place.name)[:200])
+    origin = Origin(
+        host=HOST, session=document_name(place), cwd=_cwd(place), live=False, title=(title or place.name)[:200]
+    )
     sessions = () if text is None else (CapturedSession(origin=origin, events=events, has_all="everywhere"),)
     return Transcript(path=str(path), sessions=sessions, account=ledger.close())
+
+
+def parts_of(text: str, *, is_readme: bool = False) -> tuple[str, tuple[MarkdownPart, ...], Account]:
+    """Return the title of a Markdown text, "" without one, its parts in order, and the account of its rows."""
+    ledger = AccountBuilder()
+    title, parts = _Sections(ledger, is_readme).read(text)
+    return title, tuple(parts), ledger.close()
+
+
+def blocks_of(text: str) -> list[Token]:
+    """Return the blocks of a Markdown text by CommonMark, each with its rows; not those of its front matter."""
+    rows = text.removesuffix("\n").split("\n")
+    front = _front_matter(rows)
+    return _blocks("\n".join([*[""] * front, *rows[front:]]))
+
+
+def document_name(place: Path) -> str:
+    """Return what names the document of a file: its absolute path, of a long one a hash."""
+    return str(place) if len(str(place)) <= PATH_LIMIT else blake2b(bytes(place), digest_size=16).hexdigest()
 
 
 def _decoded(content: bytes | None, ledger: AccountBuilder) -> str | None:
@@ -109,12 +131,17 @@ def _cwd(place: Path) -> str:
     return str(folder)
 
 
-def _events(place: Path, parts: list[MarkdownPart], key: bytes, at: str, times: dict[str, str]) -> Iterator[AnyEvent]:
+def turn_names(texts: Iterable[str], key: bytes) -> Iterator[str]:
+    """Yield the name of each turn of a document: a keyed hash of its text, which reveals no words (T10)."""
     seen: dict[str, int] = {}
-    for part in parts:
-        name = blake2b(part.text.encode(), key=key, digest_size=10).hexdigest()
+    for text in texts:
+        name = blake2b(text.encode(), key=key, digest_size=10).hexdigest()
         seen[name] = seen.get(name, 0) + 1
-        turn = name if seen[name] == 1 else f"{name}-{seen[name]}"
+        yield name if seen[name] == 1 else f"{name}-{seen[name]}"
+
+
+def _events(place: Path, parts: list[MarkdownPart], key: bytes, at: str, times: dict[str, str]) -> Iterator[AnyEvent]:
+    for part, turn in zip(parts, turn_names([part.text for part in parts], key), strict=True):
         section = " > ".join(part.headings)
         where = f"{place}#{section}" if section else str(place)
         yield Wrote(turn=turn, at=times.get(turn) or at, text=part.text, path=where[:1000], form=part.form)
@@ -133,6 +160,7 @@ class _Sections:
         self._lead, self._is_led = "", False
         self._columns: list[str] = []
         self._told = 0
+        self._row, self._lead_row = 0, 0
         self._title = ""
 
     def read(self, text: str) -> tuple[str, list[MarkdownPart]]:
@@ -154,6 +182,7 @@ class _Sections:
     def _take(self, token: Token, following: Sequence[Token]) -> None:
         """Take a heading, or parts: a block of the document, an item of one of its lists, a row of a table."""
         rows = range(*(token.map or (0, 0)))
+        self._row = rows.start if token.map else self._row
         if token.type == "heading_open" and token.level == 0:
             self._head(int(token.tag[1:]), " ".join(following[0].content.split("\n")))
         elif token.type == "ordered_list_open" and token.level == 0 and self._are_steps(rows):
@@ -206,7 +235,7 @@ class _Sections:
         """Take a paragraph: one that ends with a colon announces what follows."""
         self._leave_lead()
         if words.endswith(":"):
-            self._lead = words
+            self._lead, self._lead_row = words, self._row
         else:
             self._add(words, "purpose" if self._opens else "")
 
@@ -228,12 +257,12 @@ class _Sections:
     def _add(self, words: str, form: Form = "") -> None:
         if words:
             self._is_led, self._opens = True, False
-            self._parts.append(MarkdownPart(self._section, self._lead, words, form))
+            self._parts.append(MarkdownPart(self._section, self._lead, words, form, self._row))
 
     def _leave_lead(self) -> None:
         """End the list that a paragraph announced; one that announced nothing is a part itself."""
         if self._lead and not self._is_led:
-            self._parts.append(MarkdownPart(self._section, "", self._lead))
+            self._parts.append(MarkdownPart(self._section, "", self._lead, "", self._lead_row))
         self._lead, self._is_led = "", False
 
     @property

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...protocol.errors import InvalidRequest, Unavailable
+from ...protocol.errors import InvalidRequest, Unavailable, by_code
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Heard, Hit, Line, Outdated
 from ...protocol.record import OPEN_QUESTION, STATES, Record
 from ...protocol.reflection import Statement, reflection_lines
-from ...protocol.reply import Change
+from ...protocol.reply import Change, JobState
 from ...protocol.scope import check_agent
 from ...protocol.session import Summary
 from ...protocol.state import CurrentState
@@ -26,10 +27,15 @@ from ..python.client import Client, remembering, session_here
 from ..python.spool_writer import SpoolReceipt
 from . import tools
 
+if TYPE_CHECKING:
+    from ..ingest.delivery import Ingested
+    from ..ingest.negotiation import Negotiation
+
 _FENCE = re.compile(r"</?memd-context", re.IGNORECASE)
 _QUOTE = 300
 _AROUND = 12
 _SESSIONS = 3
+_JOB_S, _POLL_S = 45.0, 0.1
 SESSIONS = 200
 """Open sessions among which the calling one is looked for."""
 
@@ -51,6 +57,7 @@ class Calls:
             tools.ProfileArguments: self.profile,
             tools.FeedbackArguments: self.feedback,
             tools.ReflectArguments: self.reflect,
+            tools.IngestArguments: self.ingest,
         }
         return calls[type(arguments)](arguments)
 
@@ -229,6 +236,86 @@ class Calls:
         )
         return result, note
 
+    def ingest(self, arguments: tools.IngestArguments) -> tuple[tools.IngestResult, str]:
+        """Take a file or a text in, tell what there is to decide, or return a passage (W12)."""
+        from ..ingest.delivery import Ingestion, read
+        from ..ingest.negotiation import Choice, Negotiation
+
+        folder = self._folder(arguments.cwd)
+        if arguments.passage:
+            return self._passage(arguments.passage, folder)
+        if bool(arguments.path) == bool(arguments.text.strip()):
+            raise InvalidRequest("give one of `path` and `text`", hint="or `passage`, to read the words of a pointer")
+        if arguments.path and not os.path.isabs(arguments.path):
+            raise InvalidRequest(f"{arguments.path!r} is not an absolute path")
+        content = None if arguments.path else arguments.text.encode("utf-8", "replace")
+        found = read(arguments.path or "-", content, arguments.title)
+        decision = Choice(
+            choose=arguments.choose,
+            top=arguments.top,
+            all=arguments.all,
+            by_category=arguments.by_category,
+            categories=tuple(arguments.categories),
+        )
+        result = tools.IngestResult()
+        for taken in Ingestion(self._client, self._client.places.state, folder, self._wait).take(found, decision):
+            if isinstance(taken, Negotiation):
+                result = tools.IngestResult(negotiate=_negotiated(taken), note="Nothing was taken yet: decide.")
+            else:
+                result = msgspec.structs.replace(result, documents=[*result.documents, _ingested(taken)])
+        return result, _fenced(_ingest_lines(result))
+
+    def _wait(self, state: JobState) -> JobState:
+        """Wait for a job as long as hosts wait for a tool. Raises Unavailable where it takes longer."""
+        end = time.monotonic() + _JOB_S
+        while state.state == "running":
+            if time.monotonic() > end:
+                raise Unavailable("memd still reads it", hint="Call again with the same arguments in a minute")
+            time.sleep(_POLL_S)
+            state = self._client.job(state.id)
+        if state.problem:
+            raise by_code(state.problem.code, state.problem.message, state.problem.hint)
+        return state
+
+    def _passage(self, name: str, folder: str) -> tuple[tools.IngestResult, str]:
+        summary, _, number = name.strip().strip("[]").partition("§")
+        if not number.isdecimal():
+            raise InvalidRequest(f"{name!r} is no passage", hint="give the summary's id and the pointer: 7q3hjwch§12")
+        detail = self._client.detail(int(number), summary=summary, cwd=folder)
+        result = tools.IngestResult(passage=detail.text, note=f"§{detail.number} of {detail.total}, {detail.path}")
+        return result, _fenced(iter((result.note, detail.text)))
+
+
+def _ingested(taken: Ingested) -> tools.IngestedDocument:
+    return tools.IngestedDocument(
+        id=taken.id,
+        document=taken.document,
+        category=taken.category,
+        summary=taken.summary,
+        details=taken.details,
+    )
+
+
+def _negotiated(asked: Negotiation) -> tools.NegotiatedItems:
+    return tools.NegotiatedItems(
+        items=asked.items,
+        of=asked.of,
+        kinds=asked.kinds,
+        options=list(asked.options),
+        labels=list(asked.labels),
+        tokens=asked.cost.tokens,
+    )
+
+
+def _ingest_lines(result: tools.IngestResult) -> Iterator[str]:
+    if asked := result.negotiate:
+        yield f"{result.note} {asked.items} items ({asked.of}), about {asked.tokens} tokens."
+        yield f"Categories: {', '.join(f'{kind} {number}' for kind, number in asked.kinds.items())}"
+        yield from (f"{number}. {label}" for number, label in enumerate(asked.labels, 1))
+    for document in result.documents:
+        yield f"## {document.category or document.document} [{document.id[:8]}], {document.details} passages"
+        yield document.summary or "No clause of it says enough for a summary."
+
 
 def _memory(record: Record, score: float = 0.0) -> tools.Memory:
     provenance = record.provenance
@@ -254,8 +341,10 @@ def _change(change: Change) -> tools.MemoryChange:
 
 
 def _hit(hit: Hit) -> tools.Memory:
+    memory = _memory(hit.record, hit.score)
     return msgspec.structs.replace(
-        _memory(hit.record, hit.score),
+        memory,
+        text=f"{memory.text} [summary with the passages §1 to §{hit.details}]" if hit.details else memory.text,
         said_around=[_said(line) for line in hit.lines],
         changes=[_belief(state) for state in hit.history],
     )

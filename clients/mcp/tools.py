@@ -160,6 +160,23 @@ class ReflectArguments(Arguments, frozen=True, kw_only=True):
     agent: Annotated[str, Meta(max_length=64, description="The agent whose session it is.")] = ""
 
 
+class IngestArguments(Arguments, frozen=True, kw_only=True):
+    """Of memory_ingest."""
+
+    path: Annotated[str, Meta(max_length=4000, description="Absolute path of a file.")] = ""
+    text: Annotated[str, Meta(max_length=1_000_000, description="Instead of a path: the text itself.")] = ""
+    title: Annotated[str, Meta(max_length=200, description="What the text is called.")] = ""
+    choose: Annotated[str, Meta(max_length=400, description="Only these items, such as 1,4-9.")] = ""
+    top: Annotated[int, Meta(ge=0, description="Only so many items, those that are worth most.")] = 0
+    all: Annotated[bool, Meta(description="Everything.")] = False
+    by_category: Annotated[bool, Meta(description="Everything, with a summary for each category.")] = False
+    categories: Annotated[list[str], Meta(max_length=40, description="Only these categories.")] = []
+    passage: Annotated[
+        str, Meta(max_length=40, description="Instead: the passage to read, id and pointer, such as 7q3hjwch§12.")
+    ] = ""
+    cwd: Cwd = ""
+
+
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A memory: the statement, its quoted source and the speaker. `status` quarantined means unconfirmed; `type` "open
     question" means that it was undecided when it was said. `true_from` and `true_until`: of a retired one. With `deep`,
@@ -287,6 +304,37 @@ class ReflectResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     refused_title: str = ""
 
 
+class IngestedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """`id`: the summary's memory; `details`: passages that recall finds."""
+
+    id: str
+    document: str
+    category: str
+    summary: str
+    details: int
+
+
+class NegotiatedItems(msgspec.Struct, frozen=True, kw_only=True):
+    """`of`: what the items are; `kinds`: how many of each category; `labels`: what the first ones are called; `tokens`:
+    about how many everything has."""
+
+    items: int
+    of: str
+    kinds: dict[str, int]
+    options: list[str]
+    labels: list[str]
+    tokens: int
+
+
+class IngestResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`negotiate`: nothing is taken until you decide; `passage`: the words behind a pointer, with those around them."""
+
+    documents: list[IngestedDocument] = []
+    negotiate: NegotiatedItems | None = None
+    passage: str = ""
+    note: str = ""
+
+
 def schema(of: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON schema of a type with its parts in `$defs`, without the type's own docstring."""
     (_,), parts = msgspec.json.schema_components([of], ref_template="#/$defs/{name}")
@@ -340,6 +388,7 @@ _SCHEMAS: dict[str, tuple[type[Arguments], type[msgspec.Struct]]] = {
     "memory_profile": (ProfileArguments, ProfileResult),
     "memory_feedback": (FeedbackArguments, FeedbackResult),
     "memory_reflect": (ReflectArguments, ReflectResult),
+    "memory_ingest": (IngestArguments, IngestResult),
 }
 
 

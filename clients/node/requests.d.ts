@@ -203,6 +203,18 @@ export interface Decision {
   neighbours?: Neighbour[];
   rounds?: number;
 }
+export interface Detail {
+  summary: MemoryRecord;
+  number: number;
+  total: number;
+  document: string;
+  turn: string;
+  at: string;
+  text: string;
+  start: number;
+  end: number;
+  path: string;
+}
 export interface DiskPart {
   name: string;
   size_bytes: number;
@@ -389,6 +401,7 @@ export interface Hit {
   alike: string[];
   lines: Line[];
   history: Belief[];
+  details: number;
 }
 export interface Inbox {
   proposals: Waiting[];
@@ -754,6 +767,11 @@ export interface RecordJudged {
 export interface RecordList {
   records: MemoryRecord[];
   left: number;
+}
+export interface RecordTopic {
+  label: string;
+  records: number;
+  ids: string[];
 }
 export interface RecordsImported {
   added: number;
@@ -1186,6 +1204,10 @@ export interface ToolCalled {
   arguments?: string;
   outcome?: "error" | "ok" | "refused" | "unknown";
 }
+export interface TopicList {
+  topics: RecordTopic[];
+  left: number;
+}
 export interface TranscriptTurn {
   turn: string;
   at: string;
@@ -1301,6 +1323,14 @@ export interface RequestMethods {
   changeState(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; at?: string; agent?: string; add?: string[]; watch?: string[]; close?: string[]; reword?: Rewording[]; if_rev?: string }): Promise<CurrentState>;
   /** Return whether the documents behind records have changed; `stale`: only changed and gone ones (C3). Raises NotFound. */
   links(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; ids?: string[]; stale?: boolean }): Promise<LinkList>;
+  /** Start to weigh items: the job's report has the `worth` and the `topics` of each (W12). */
+  weighItems(texts: string[]): Promise<JobState>;
+  /** Start to summarise these turns of a document, in this order (W12). Raises NotFound. */
+  summariseDocument(document: string, options?: { turns?: string[] }): Promise<JobState>;
+  /** Return a passage of a summary, by default of the newest one in scope (W12). Raises NotFound. */
+  detail(number: number, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; summary?: string }): Promise<Detail>;
+  /** Return what the memories in scope are about (W12). */
+  topics(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; most?: number }): Promise<TopicList>;
   /** Reword a record; the id stays. */
   edit(id: string, text: string, options?: { at?: string; dry_run?: boolean }): Promise<Remembered>;
   /** Replace a wrong record by a right one; `since`: the old one was right until then (T1). Raises NotFound, InvalidRequest. */

@@ -20,6 +20,7 @@ from ...protocol.document_links import LinkList, ListLinks
 from ...protocol.errors import Disabled, InvalidRequest
 from ...protocol.event import AnyEvent, Origin, Visibility
 from ...protocol.history import GetHistory, GetTimeline, History
+from ...protocol.ingestion import Detail, GetDetail, ListTopics, SummariseDocument, TopicList, WeighItems
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
 from ...protocol.profile import Delivery, Trigger
@@ -378,6 +379,23 @@ class RequestMethods:
     def links(self, ids: Sequence[str] = (), *, cwd: str = "", pools: Sequence[str] = (), stale: bool = False) -> None:
         """Return whether the documents behind records have changed; `stale`: only changed and gone ones (C3). Raises
         NotFound."""
+
+    # --- large input ---------------------------------------------------------------------------------------------
+    @sends(WeighItems, reply.JobState)
+    def weigh_items(self, texts: Sequence[str]) -> None:
+        """Start to weigh items: the job's report has the `worth` and the `topics` of each (W12)."""
+
+    @sends(SummariseDocument, reply.JobState)
+    def summarise_document(self, document: str, turns: Sequence[str]) -> None:
+        """Start to summarise these turns of a document, in this order (W12). Raises NotFound."""
+
+    @sends(GetDetail, Detail)
+    def detail(self, number: int, *, summary: str = "", cwd: str = "", pools: Sequence[str] = ()) -> None:
+        """Return a passage of a summary, by default of the newest one in scope (W12). Raises NotFound."""
+
+    @sends(ListTopics, TopicList)
+    def topics(self, *, cwd: str = "", pools: Sequence[str] = (), most: int = 12) -> None:
+        """Return what the memories in scope are about (W12)."""
 
     # --- corrections ---------------------------------------------------------------------------------------------
     @sends(request.Edit, reply.Remembered)

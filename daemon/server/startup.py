@@ -29,8 +29,10 @@ from ..services.corrections.corrections_service import CorrectionsService
 from ..services.corrections.inbox_service import InboxService
 from ..services.distillation.distillation_service import DistillationService
 from ..services.distillation.model_selection import find
+from ..services.distillation.point_finder import WorkerPointFinder
 from ..services.distillation.reembedding import EmbeddingModels
 from ..services.forgetting.forgetting_service import ForgettingService
+from ..services.ingestion.ingestion_service import IngestionService
 from ..services.lifecycle.lifecycle_service import LifecycleService
 from ..services.links.evidence_links import linked
 from ..services.links.links_service import LinksService
@@ -162,6 +164,12 @@ class Daemon:
                 is_left_out=lambda origin: bool(capture.pauses.skip(origin, from_micros(world.now()))),
             ),
             LinksService(stores, core.directory, world),
+            IngestionService(
+                core,
+                writer,
+                finder=lambda: WorkerPointFinder(settings.config.worker_threads),
+                distil=distillation.wake,
+            ),
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),
             corrections,

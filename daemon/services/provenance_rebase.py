@@ -10,6 +10,7 @@ from itertools import dropwhile
 
 import msgspec
 
+from ...protocol.ingestion import SUMMARY
 from ...protocol.record import CONSOLIDATED, QUOTE_LIMIT, Record
 from ..projections.stores import Stores
 from .statements import folded, is_edited, line, own_tags
@@ -40,7 +41,7 @@ def stands_on(record: Record) -> set[Turn]:
 def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Record | None:
     """Return a record without these turns, in the words of a remaining turn; None if the archive has no such words."""
     provenance = record.provenance
-    if _is_answer(record) and any((span.document, span.turn) in turns for span in provenance.spans):
+    if _ends_with_any(record) and any((span.document, span.turn) in turns for span in provenance.spans):
         return None
     if provenance.spans and (provenance.spans[0].document, provenance.spans[0].turn) not in turns:
         return msgspec.structs.replace(in_own_words(without(record, turns)), rev=record.rev + 1)
@@ -79,9 +80,12 @@ def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Rec
     return None
 
 
-def _is_answer(record: Record) -> bool:
-    """Whether a record holds the words of a question and of its answer, so that it ends with either."""
+def _ends_with_any(record: Record) -> bool:
+    """Whether a record holds the words of a question and of its answer, or of many passages of a document, so that it
+    ends with any of them."""
     spans = record.provenance.spans
+    if SUMMARY in record.tags and not is_edited(record):
+        return True
     if len(spans) < 2 or is_edited(record) or CONSOLIDATED in record.tags:
         return False
     return spans[-1].document == spans[0].document and spans[-1].turn != spans[0].turn

@@ -10,6 +10,7 @@ from unicodedata import normalize
 import msgspec
 
 from ...protocol.event import Captured, Noted, Said, text, trust
+from ...protocol.ingestion import SUMMARY
 from ...protocol.record import (
     CONSOLIDATED,
     OPEN_QUESTION,
@@ -32,7 +33,7 @@ LINE = 300
 COVER = "█"
 """Stands for each character that the user hid."""
 
-MARKS = frozenset({PRINCIPLE, CONSOLIDATED})
+MARKS = frozenset({PRINCIPLE, CONSOLIDATED, SUMMARY})
 """Tags that are not keywords of a turn."""
 
 
@@ -127,9 +128,12 @@ def is_on_probation(record: Record) -> bool:
 
 
 def stated_spans(records: Records, document: str, turn: str) -> list[tuple[Record, list[Span]]]:
-    """Return the records that a turn states or states again, each with the spans of the turn that do."""
+    """Return the records that a turn states or states again, each with the spans of the turn that do. A summary only
+    repeats the turn."""
     stating: list[tuple[Record, list[Span]]] = []
     for record in records.many(records.supported(document, turn)).values():
+        if SUMMARY in record.tags:
+            continue
         again = (item.span for item in record.provenance.evidence if item.kind == "restated")
         spans = [span for span in (*record.provenance.spans, *again) if (span.document, span.turn) == (document, turn)]
         if spans:

@@ -35,7 +35,8 @@ ALLOWED: dict[str, set[str]] = {
     "clients/nvim": set(),
     "clients/node": {"clients/node", "clients/shell", "clients/python", "protocol"},
     "clients/importers": {"clients/importers", "clients/python", "protocol"},
-    "clients/mcp": {"clients/mcp", "clients/python", "protocol"},
+    "clients/ingest": {"clients/ingest", "clients/importers", "clients/python", "protocol"},
+    "clients/mcp": {"clients/mcp", "clients/ingest", "clients/python", "protocol"},
     "clients/hooks": {"clients/hooks", "clients/importers", "clients/python", "protocol"},
     "clients/bench": {
         *BENCH,

@@ -20,6 +20,7 @@ import numpy as np
 from ....protocol.dead_letters import DeadLetter
 from ....protocol.errors import JournalCorrupt
 from ....protocol.event import Captured, Reflected, Said, Wrote, text
+from ....protocol.ingestion import SUMMARY
 from ....protocol.operation import Added, AnyOperation, Distilled, Failure, Retried, Updated
 from ....protocol.record import Record
 from ....stages.batch import PERSONAL, AgentText, Candidate, Given, Item, Known, Proposal
@@ -198,12 +199,18 @@ class DistillationLoop:
         copies = CopiedTurns(self._stores.sources, self._stores.archive)
         size, upto = 0, min(cursor + most, self._stores.archive.last)
         for seq, captured in self._stores.archive.after(cursor, most):
-            items += [] if copies.has(seq, captured) else [self._item(seq, captured)]
+            is_taken = not copies.has(seq, captured) and not self._is_replaced(seq, captured)
+            items += [self._item(seq, captured)] if is_taken else []
             upto = seq
             size += len(getattr(captured.event, "text", ""))
             if size > BATCH_CHARACTERS:
                 break
         return items, upto
+
+    def _is_replaced(self, seq: int, captured: Captured) -> bool:
+        """Whether a later version of the turn came before this one was distilled: only that one is the source's word
+        (W13)."""
+        return self._stores.archive.seq_of(captured.document, captured.event.turn) > seq
 
     def _item(self, seq: int, captured: Captured) -> Item:
         """Add the document's project as decided when it was opened ("" for the user's own pool) and its agent's own
@@ -320,7 +327,8 @@ class DistillationLoop:
             for near, cosine in self._stores.vectors.nearest(vector, pools, NEIGHBOURS):
                 similar[near] = max(cosine, similar.get(near, -1.0))
         records = self._stores.records.many(similar)
-        return [Known(record=record, similarity=similar[near]) for near, record in records.items()]
+        stated = {near: record for near, record in records.items() if SUMMARY not in record.tags}
+        return [Known(record=record, similarity=similar[near]) for near, record in stated.items()]
 
     def _commit(
         self,
@@ -331,13 +339,15 @@ class DistillationLoop:
         final: bool,
     ) -> list[str]:
         """Commit the batch with its end and its conflicts, all or nothing; return the ids of stale proposals. A batch
-        is dropped if a turn of it was forgotten or redacted meanwhile, and is read and distilled again."""
+        is dropped if a turn of it was forgotten, redacted or replaced meanwhile, and is read and distilled again."""
         vectors = [(p.record.description, p.vector) for p in proposals if p.vector]
 
         def work() -> list[str]:
             read = (captured for item in items for captured in (item.captured, *(one for _, one in item.quoted)))
             turns = ((captured.document, captured.event.turn) for captured in read)
             if self._stores.forgotten.among(turns) or self._stores.archive.cut_by != self._cut_by:
+                return []
+            if any(self._is_replaced(item.seq, item.captured) for item in items):
                 return []
             again = stale(self._stores, proposals)
             if again and not final:

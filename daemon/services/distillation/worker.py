@@ -11,17 +11,22 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
+from ....models.distiller import Distiller
+from ....models.injection import InjectionJudge
 from ....models.pair import PairJudge
 from ....models.trunk import Trunk
 from ....stages.batch import Batch
 from ....stages.pipeline import pipeline, run
+from ....stages.points import PointReader
 from ....stages.reconcile import candidate_id, find_conflicts, judge
 from ....stages.rules import VERSION, digest
+from ....stages.scan import Scan
 from .worker_messages import (
     AnyResult,
     AnyTask,
@@ -32,9 +37,13 @@ from .worker_messages import (
     Distillate,
     Embedded,
     EmbedTexts,
+    FindPoints,
     JudgeCandidates,
     Judged,
+    PointsFound,
     Ready,
+    Weighed,
+    WeighTexts,
     receive_task,
     send,
 )
@@ -53,7 +62,13 @@ class Worker:
         self._pairs = PairJudge()
         self._monotonic = monotonic
         self._batch = Batch()
+        self._trunk = trunk
         self._distiller = f"rules-{VERSION}@{digest()}+{trunk.info.read_by(HEADS)}"
+
+    @cached_property
+    def _points(self) -> PointReader:
+        """Loads heads of its own: few workers need them."""
+        return PointReader(Distiller(), self._trunk, Scan(InjectionJudge()))
 
     def answer(self, task: AnyTask) -> AnyResult:
         """Return the result of one task."""
@@ -71,6 +86,10 @@ class Worker:
                 return Conflicts(found=tuple(find_conflicts(task.held, task.fresh, task.cosines)))
             case EmbedTexts():
                 return Embedded(vectors=tuple(row.tobytes() for row in self._embedder.embed(task.texts)))
+            case FindPoints():
+                return PointsFound(points=self._points.points(task.items, task.most, task.read))
+            case WeighTexts():
+                return Weighed(weights=self._points.weigh(task.texts))
 
 
 def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:

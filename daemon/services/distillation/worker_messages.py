@@ -10,7 +10,7 @@ from typing import IO, TypeVar
 import msgspec
 
 from ....protocol.record import Record
-from ....stages.batch import AgentText, Batch, Conflict, Given, Item, Known, Proposal
+from ....stages.batch import AgentText, Batch, Conflict, Given, Item, Known, Point, Proposal, Weight
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="task"):
@@ -46,7 +46,21 @@ class ComparePinned(Task, tag="hold_against", frozen=True, kw_only=True):
     cosines: tuple[tuple[float, ...], ...]
 
 
-AnyTask = DistilItems | JudgeCandidates | EmbedTexts | ComparePinned
+class FindPoints(Task, tag="find_points", frozen=True, kw_only=True):
+    """Find the clauses of a chunk that are worth most (W12): at most `most`, of at most `read` that are read."""
+
+    items: tuple[Item, ...]
+    most: int
+    read: int
+
+
+class WeighTexts(Task, tag="weigh", frozen=True, kw_only=True):
+    """Weigh items from which a user may choose (W12)."""
+
+    texts: tuple[str, ...]
+
+
+AnyTask = DistilItems | JudgeCandidates | EmbedTexts | ComparePinned | FindPoints | WeighTexts
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="result"):
@@ -82,13 +96,25 @@ class Conflicts(Result, tag="conflicts", frozen=True, kw_only=True):
     found: tuple[Conflict, ...]
 
 
+class PointsFound(Result, tag="points", frozen=True, kw_only=True):
+    """The points of a chunk, in the order of the text."""
+
+    points: tuple[Point, ...]
+
+
+class Weighed(Result, tag="weighed", frozen=True, kw_only=True):
+    """A weight for each text."""
+
+    weights: tuple[Weight, ...]
+
+
 class Crashed(Result, tag="crashed", frozen=True, kw_only=True):
     """The task raised; the worker lives on."""
 
     error: str
 
 
-AnyResult = Ready | Distillate | Judged | Embedded | Conflicts | Crashed
+AnyResult = Ready | Distillate | Judged | Embedded | Conflicts | PointsFound | Weighed | Crashed
 
 _encode = msgspec.msgpack.Encoder().encode
 _tasks: msgspec.msgpack.Decoder[AnyTask] = msgspec.msgpack.Decoder(AnyTask)

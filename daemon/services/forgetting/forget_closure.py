@@ -13,6 +13,7 @@ import msgspec
 from ....protocol import operation
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.event import AnyEvent, text
+from ....protocol.ingestion import SUMMARY
 from ....protocol.operation import (
     Added,
     AnyOperation,
@@ -35,7 +36,7 @@ from ....protocol.reply import Logged
 from ...projections.record_reducer import touched
 from ...projections.stores import Stores
 from ...storage.archive import decode
-from ..provenance_rebase import Turn, cited, in_own_words, rebased, stands_on, without
+from ..provenance_rebase import CORRECTIONS, Turn, cited, in_own_words, rebased, stands_on, without
 from ..record_history import entries
 from ..statements import folded
 from .forgotten_names import NameSearch, tombstones
@@ -177,11 +178,14 @@ def _words(record: Record) -> tuple[str, ...]:
 
 
 def _statements(stores: Stores, scope: ForgetScope) -> set[str]:
-    """Return the words of the named records, in all their revisions."""
+    """Return the words of the named records, in all their revisions; not those of summaries, which others said."""
     said: set[str] = set()
     for id in scope.ids:
-        if stores.records.get(id) is None:
+        record = stores.records.get(id)
+        if record is None:
             raise NotFound(f"no record {id!r}", hint="see `memd list`")
+        if SUMMARY in record.tags:
+            continue
         for entry in entries(stores, id):
             match entry.operation:
                 case Added() | Updated() | Rebased() if entry.operation.record.id == id:
@@ -192,10 +196,12 @@ def _statements(stores: Stores, scope: ForgetScope) -> set[str]:
 
 
 def _rests_on(change: AnyOperation, id: str) -> Iterator[Turn]:
-    """Yield the turns that an operation gave a record; a retirement gives none."""
+    """Yield the turns that an operation gave a record; a retirement gives none. A summary only repeats its document,
+    which stays: of its turns, those with the user's own words go."""
     match change:
         case Added() | Updated() | Rebased() if change.record.id == id:
-            yield from stands_on(change.record)
+            is_summary = SUMMARY in change.record.tags
+            yield from (turn for turn in stands_on(change.record) if not is_summary or turn[0].startswith(CORRECTIONS))
         case Merged():
             yield change.evidence.span.document, change.evidence.span.turn
         case _:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from ....protocol.ingestion import SUMMARY
 from ....protocol.operation import AnyOperation, ChangeProposed, Decision, Step
 from ....protocol.record import CONSOLIDATED, LIVE, OPEN_QUESTION, Record
 from ...forgetting_rules import Rules
@@ -98,7 +99,7 @@ def _takes_part(record: Record) -> bool:
         record.status in LIVE
         and record.status != "provisional"
         and record.type not in ONCE
-        and CONSOLIDATED not in record.tags
+        and not {CONSOLIDATED, SUMMARY} & set(record.tags)
         and not (record.key or record.flags or record.needs_review or record.valid_to)
         and record.kind not in ("edge", "procedure", "persona")
         and bool(record.provenance.spans)

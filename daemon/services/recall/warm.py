@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.errors import InvalidRequest
+from ....protocol.ingestion import SUMMARY
 from ....protocol.recall import Hit, Nearest, Recall, Recalled
 from ....protocol.record import LIVE, Record
 from ....stages.batch import PERSONAL
@@ -440,7 +441,10 @@ class WarmRecall:
             parts["quarantined"] = doubt(ranked.record)
         if ranked.again < 1:
             parts["same_turn"] = ranked.again
-        return Hit(record=ranked.record, score=round(ranked.score, 4), parts=parts, alike=tuple(ranked.alike))
+        record = ranked.record
+        details = len(record.provenance.spans) if SUMMARY in record.tags else 0
+        score = round(ranked.score, 4)
+        return Hit(record=record, score=score, parts=parts, alike=tuple(ranked.alike), details=details)
 
     def _nearest(self, found: _Found, query: _Query) -> Nearest | None:
         weighed = found.weighed

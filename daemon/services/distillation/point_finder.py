@@ -1,0 +1,44 @@
+"""The models of large input (W12): a worker process of its own for the length of one job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from ....protocol.errors import Unavailable
+from ....stages.batch import Item, Point, Weight
+from .worker_messages import FindPoints, PointsFound, Weighed, WeighTexts
+from .worker_process import TaskCrashed, WorkerDied, WorkerProcess, WorkerUnusable
+
+ATTEMPTS = 2
+HINT = "run the command again; `memd logs` has details"
+
+R = TypeVar("R", PointsFound, Weighed)
+
+
+class WorkerPointFinder:
+    """Asks one worker process; a worker that dies is started once more."""
+
+    def __init__(self, threads: int) -> None:
+        self._worker = WorkerProcess(threads)
+
+    def points(self, items: Sequence[Item], most: int, read: int) -> tuple[Point, ...]:
+        """Return points of captures in the order of the text. Raises Unavailable."""
+        return self._ask(FindPoints(items=tuple(items), most=most, read=read), PointsFound).points
+
+    def weigh(self, texts: Sequence[str]) -> tuple[Weight, ...]:
+        """Return the weights of texts. Raises Unavailable."""
+        return self._ask(WeighTexts(texts=tuple(texts)), Weighed).weights
+
+    def _ask(self, task: FindPoints | WeighTexts, kind: type[R]) -> R:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._worker.ask(task, kind)
+            except (WorkerDied, WorkerUnusable) as error:
+                if attempt == ATTEMPTS or isinstance(error, TaskCrashed | WorkerUnusable):
+                    raise Unavailable(f"the models failed: {error}", hint=HINT) from error
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """End the worker."""
+        self._worker.end(for_good=True)

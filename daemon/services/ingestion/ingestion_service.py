@@ -1,0 +1,269 @@
+"""Large input (W12): weighs the items that a user may choose from, and summarises a document that was captured.
+
+The details of a summary are ordinary captures. Both jobs read with a worker process of their own, which ends with the
+job, so that distilling goes on beside them. A job that is killed leaves nothing: a summary is one commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Protocol
+
+import numpy as np
+
+from ....protocol.errors import InvalidRequest, NotFound, Stopping
+from ....protocol.event import Captured, Wrote, text
+from ....protocol.ingestion import (
+    SUMMARY,
+    SUMMARY_TOKENS,
+    Detail,
+    GetDetail,
+    ListTopics,
+    RecordTopic,
+    SummariseDocument,
+    TopicList,
+    WeighItems,
+)
+from ....protocol.record import LIVE, Record
+from ....protocol.reply import JobState
+from ....stages.batch import Item, Point, Weight
+from ....stages.extractive_summary import choose
+from ...projections.topics import topics
+from ...projections.vectors import embedded
+from ..core import Core
+from ..jobs import Progress, Report
+from ..outgoing_screen import shown, without_secrets
+from ..pass_limits import may_read
+from ..service import Caller, Handler, Handlers, Service, owner
+from ..token_estimate import tokens
+from ..write_thread import Writer
+from .chunks import chunks
+from .document_summary import DocumentReading, is_open, operations, price, read_document, summary_id, summary_record
+
+POINTS = 24
+"""Most points of a chunk."""
+
+CANDIDATES = 3_000
+"""Most points of a document that compete for its summary."""
+
+READ = 6_000
+"""Clauses of a document that the distiller reads, 7 ms each; of a longer document fewer in each chunk."""
+
+FEWEST_READ = 10
+WEIGHED = 64
+"""Items that are weighed at once."""
+
+MAPPED = 2_000
+"""Newest records in scope that are grouped into topics."""
+
+CENTRAL = 20
+"""Records of a topic that are named."""
+
+SLICE = 500
+
+
+class PointFinder(Protocol):
+    """The models, in a process of their own."""
+
+    def points(self, items: Sequence[Item], most: int, read: int) -> tuple[Point, ...]:
+        """Return points of captures in the order of the text. Raises Unavailable, Stopping."""
+        ...
+
+    def weigh(self, texts: Sequence[str]) -> tuple[Weight, ...]:
+        """Return the weights of texts. Raises Unavailable, Stopping."""
+        ...
+
+    def close(self) -> None:
+        """End the process."""
+        ...
+
+
+class IngestionService(Service):
+    """Jobs about large input, and reads of what they wrote."""
+
+    name = "ingestion"
+
+    def __init__(
+        self, core: Core, writer: Writer, finder: Callable[[], PointFinder], distil: Callable[[], None]
+    ) -> None:
+        """`finder`: opens the models; `distil`: wakes the distiller, which embeds a new summary."""
+        self._core, self._stores, self._writer = core, core.stores, writer
+        self._finder, self._distil = finder, distil
+        self._opened: PointFinder | None = None
+
+    @property
+    def handlers(self) -> Handlers:
+        return {
+            WeighItems: owner("slow", self.weigh),
+            SummariseDocument: owner("slow", self.summarise),
+            GetDetail: Handler("slow", self.detail, scoped=True),
+            ListTopics: Handler("slow", self.topics, scoped=True),
+        }
+
+    def stop(self) -> None:
+        """End the models of a job, which then fails before the stores close."""
+        if (finder := self._opened) is not None:
+            finder.close()
+
+    @contextmanager
+    def _models(self) -> Generator[PointFinder]:
+        """Open the models for one job; only one runs at a time."""
+        with closing(self._finder()) as finder:
+            self._opened = finder
+            self._check_stopping()
+            try:
+                yield finder
+            finally:
+                self._opened = None
+
+    # --- jobs ----------------------------------------------------------------------------------------------------
+    def weigh(self, request: WeighItems) -> JobState:
+        """Start to weigh items. Raises Unavailable beside another job."""
+        return self._core.jobs.start("weigh items", lambda progress: self._weigh(request.texts, progress))
+
+    def _weigh(self, texts: Sequence[str], progress: Progress) -> Report:
+        weights: list[Weight] = []
+        with self._models() as finder:
+            for start in range(0, len(texts), WEIGHED):
+                progress(start, len(texts), "items")
+                self._check_stopping()
+                weights += finder.weigh(texts[start : start + WEIGHED])
+        vectors = np.stack([np.frombuffer(weight.vector, "<f4") for weight in weights])
+        labels = [""] * len(texts)
+        for topic in topics(vectors, texts):
+            for member in topic.members:
+                labels[member] = without_secrets(topic.label)
+        return {"worth": [f"{weight.worth:.4f}" for weight in weights], "topics": labels}
+
+    def summarise(self, request: SummariseDocument) -> JobState:
+        """Start to summarise a document. Raises NotFound, and Unavailable beside another job."""
+        if self._stores.sources.session(request.document) is None:
+            raise NotFound(f"memd knows no document {request.document!r}", hint="`memd ingest FILE` takes a file in")
+        return self._core.jobs.start("summarise", lambda progress: self._summarise(request, progress))
+
+    def _summarise(self, request: SummariseDocument, progress: Progress) -> Report:
+        reading = read_document(self._stores, request.document, request.turns)
+        if reading is None:
+            raise NotFound(f"memd knows no document {request.document!r}", hint="someone removed it meanwhile")
+        groups = chunks(reading.captures)
+        before = self._stores.records.get(summary_id(request.document))
+        is_made = before is not None and (before.provenance.distiller == reading.maker or not reading.is_whole)
+        if before and is_made and before.status in LIVE:
+            return _report(before, reading, len(groups), 0)
+        if before and not is_open(self._stores, before):
+            return _report(None, reading, len(groups), 0)
+        found = list(self._points(groups, progress))
+        points = choose(found, SUMMARY_TOKENS, price)
+        record = summary_record(reading, points) if points else None
+        written = self._writer.run(lambda: self._commit(reading, record)).result()
+        self._distil()
+        after = self._stores.records.get(summary_id(request.document)) if record else None
+        return _report(after, reading, len(groups), written)
+
+    def _points(self, groups: Sequence[tuple[Captured, ...]], progress: Progress) -> Iterator[tuple[Point, ...]]:
+        """Yield the points of each chunk."""
+        most = max(1, min(POINTS, CANDIDATES // max(1, len(groups))))
+        read = max(FEWEST_READ, READ // max(1, len(groups)))
+        with self._models() as finder:
+            for at, group in enumerate(groups):
+                progress(at, len(groups), "chunks")
+                self._check_stopping()
+                yield finder.points([Item(seq=n, captured=each) for n, each in enumerate(group, 1)], most, read)
+
+    def _commit(self, reading: DocumentReading, record: Record | None) -> int:
+        """Write the summary; return the number of operations. Called on the write thread."""
+        written = operations(self._stores, reading, record)
+        if written:
+            self._stores.commit(written)
+        return len(written)
+
+    def _check_stopping(self) -> None:
+        if self._core.jobs.stopping.is_set():
+            raise Stopping("memd is stopping", hint="run `memd ingest` again; what was saved stays")
+
+    # --- reads ---------------------------------------------------------------------------------------------------
+    def detail(self, request: GetDetail, caller: Caller) -> Detail:
+        """Return a passage of a summary. Raises NotFound, InvalidRequest for a record that is no summary."""
+        record = self._named(request.summary, caller) if request.summary else self._newest(caller)
+        spans = record.provenance.spans
+        if SUMMARY not in record.tags:
+            raise InvalidRequest(f"{record.id[:8]} is no summary", hint="`memd why ID` shows the source of a record")
+        if request.number > len(spans):
+            hint = f"it has the passages §1 to §{len(spans)}"
+            raise NotFound(f"{record.id[:8]} has no passage §{request.number}", hint=hint)
+        span = spans[request.number - 1]
+        captured = self._stores.archive.turn(span.document, span.turn)
+        if captured is None or not may_read(caller, span.document, span.turn):
+            raise NotFound("the archive no longer has this passage", hint=f"`memd show {record.id[:8]}` has its line")
+        words = text(captured.event)
+        event = captured.event
+        return Detail(
+            summary=shown(record).record,
+            number=request.number,
+            total=len(spans),
+            document=span.document,
+            turn=span.turn,
+            at=event.at,
+            text=without_secrets(words),
+            start=span.start,
+            end=span.end,
+            path=without_secrets(event.path) if isinstance(event, Wrote) else "",
+        )
+
+    def _named(self, id: str, caller: Caller) -> Record:
+        return self._stores.records.named(id, caller.permits)
+
+    def _newest(self, caller: Caller) -> Record:
+        """Return the newest summary in scope. Raises NotFound."""
+        summaries = (record for record in self._live(caller) if SUMMARY in record.tags)
+        newest = max(summaries, key=lambda record: (record.learned_at, record.id), default=None)
+        if newest is None:
+            raise NotFound("there is no summary in this scope", hint="`memd ingest FILE` makes one")
+        return newest
+
+    def topics(self, request: ListTopics, caller: Caller) -> TopicList:
+        """Group the live records in scope by their vectors."""
+        records = sorted(self._live(caller), key=lambda record: (-record.learned_at, record.id))
+        standing = {record.id: record for record in records[:MAPPED] if SUMMARY not in record.tags}
+        rows = [row for pool in self._pools(caller) for row in embedded(self._stores.records, pool)]
+        rows = sorted((row for row in rows if row[0] in standing), key=lambda row: row[0])
+        places, vectors = self._stores.vector_store.get([mark for _, mark in rows])
+        ids = [rows[place][0] for place in places]
+        grouped = topics(vectors, [standing[id].description for id in ids], request.most)
+        shown_topics = tuple(
+            RecordTopic(
+                label=without_secrets(topic.label),
+                records=len(topic.members),
+                ids=tuple(ids[member] for member in topic.members[:CENTRAL]),
+            )
+            for topic in grouped
+        )
+        return TopicList(topics=shown_topics, left=len(records) - len(ids))
+
+    def _pools(self, caller: Caller) -> tuple[str, ...]:
+        return self._core.directory.joined(caller.scope)
+
+    def _live(self, caller: Caller) -> Iterator[Record]:
+        """Yield the live records in scope that the caller may see."""
+        for pool in self._pools(caller):
+            before: tuple[int, str] | None = None
+            while group := self._stores.records.recent(pool, before, SLICE):
+                before = (group[-1].learned_at, group[-1].id)
+                for record in group:
+                    if record.status in LIVE and (caller.permits is None or caller.permits(record)):
+                        yield record
+
+
+def _report(record: Record | None, reading: DocumentReading, groups: int, written: int) -> Report:
+    """Return the report of a summary; without a record there is none."""
+    content = record.content if record else ""
+    return {
+        "id": record.id if record else "",
+        "summary": content,
+        "tokens": tokens(content) if content else 0,
+        "lines": len(record.provenance.spans) if record else 0,
+        "details": len(reading.captures),
+        "chunks": groups,
+        "written": written,
+    }
