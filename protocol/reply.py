@@ -18,6 +18,7 @@ from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
 from .reflection import Reflection
+from .remote import RemotePreview, RemoteState, RemoteSummary
 from .scope import Agent, Bound, Left, RecordsMoved, Scope
 from .session import HandoverTaken, SessionOutcome, SessionPage, SessionsFound, SessionTurns, Summary
 from .settings import SettingList
@@ -217,6 +218,7 @@ class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     hosts: dict[str, str] = {}
     sessions_open: int = 0
     is_removed: bool = False
+    remote: RemoteSummary | None = None
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):
@@ -351,5 +353,7 @@ _SessionData = (
     | HandoverTaken
     | CurrentState
     | Reflection
+    | RemoteState
+    | RemotePreview
 )
 AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData

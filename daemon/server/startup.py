@@ -41,6 +41,7 @@ from ..services.profile.profile_service import ProfileService
 from ..services.recall.recall_service import RecallService
 from ..services.records.records_service import RecordsService
 from ..services.reflection.reflection_service import ReflectionService
+from ..services.remote.remote_service import RemoteService
 from ..services.service import Service
 from ..services.sessions.last_time import LastTime
 from ..services.sessions.sessions_service import SessionsService
@@ -142,7 +143,13 @@ class Daemon:
             core, writer, reactivate=lifecycle.reactivate, distil=distillation.wake, link=linked
         )
         state = StateService(core, opening.pool)
-        sources = StatusSources(models, capture.pauses, lambda: distillation.state, lambda: settings.problem)
+        reflection = ReflectionService(core, writer, state.hand_over)
+        remote = RemoteService(
+            core, writer, take=reflection.take, distil=distillation.wake, paused=lambda: capture.pauses.everywhere
+        )
+        sources = StatusSources(
+            models, capture.pauses, lambda: distillation.state, lambda: settings.problem, remote.summary
+        )
 
         self._services: Sequence[Service] = (
             distillation,
@@ -152,7 +159,8 @@ class Daemon:
             RecordsService(stores, core.directory, core.timeline, lifecycle.change_condition, distillation.wake),
             SessionsService(stores),
             state,
-            ReflectionService(core, writer, state.hand_over),
+            reflection,
+            remote,
             LinksService(stores, core.directory, world),
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),

@@ -199,10 +199,14 @@ class Archive:
             newest = {key: _seq(key, stored) for key, stored in rows_with(transaction, self._index, prefix)}
         return newest | {key: seq for key, seq in tail if key.startswith(prefix)}
 
+    def numbered(self, document: str) -> list[tuple[int, Captured]]:
+        """Return the newest captures of a document's turns with their seqs, in order, without removed payloads."""
+        seqs = sorted((seq, key) for key, seq in self._seqs_in(document).items())
+        return [(seq, captured) for seq, key in seqs if (captured := self._at(seq, key))]
+
     def turns(self, document: str) -> list[Captured]:
         """Return the newest captures of a document's turns, in order, without removed payloads."""
-        seqs = sorted((seq, key) for key, seq in self._seqs_in(document).items())
-        return [captured for seq, key in seqs if (captured := self._at(seq, key))]
+        return [captured for _, captured in self.numbered(document)]
 
     def span(self, span: Span) -> str | None:
         """Return the captured text of a span, or None if the turn is unknown or its payload removed."""
