@@ -140,6 +140,17 @@ export interface Committed {
   subject: string;
   files?: number;
 }
+export interface ConsentState {
+  pool: string;
+  provider: string;
+  url: string;
+  family: string;
+  until: string;
+  private?: boolean;
+  holds?: boolean;
+  waiting?: number;
+  private_left?: number;
+}
 export interface ContextPackage {
   context: string;
   selected: Selected[];
@@ -485,7 +496,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | Checkpoint | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | Checkpoint | Unknown;
 }
 export interface MemoryRecord {
   id: string;
@@ -809,7 +820,7 @@ export interface Refusal {
 }
 export interface RefusedStatement {
   number: number;
-  reason: "not found" | "not prose" | "private" | "secret" | "too short";
+  reason: "not found" | "not prose" | "private" | "too short";
 }
 export interface Released {
   kind: "released";
@@ -826,6 +837,81 @@ export interface Remnant {
   seq: number;
   kind: string;
   payload: unknown;
+}
+export interface RemoteCall {
+  id: string;
+  at: string;
+  reader: string;
+  document: string;
+  outcome?: "dropped" | "failed" | "refused" | "sending" | "taken" | "timed out" | "unknown" | "unsent";
+  tokens?: number;
+  size?: number;
+  pointed?: number;
+  dropped?: number;
+  status?: number;
+  has_text?: boolean;
+}
+export interface RemoteConsented {
+  kind: "remote_consented";
+  pool: string;
+  provider: string;
+  url: string;
+  family: string;
+  until?: string;
+  private?: boolean;
+}
+export interface RemoteDay {
+  calls?: number;
+  tokens?: number;
+  pointed?: number;
+  dropped?: number;
+  timed_out?: number;
+  failed?: number;
+}
+export interface RemotePreview {
+  document: string;
+  url: string;
+  bodies: string[];
+  state: string;
+}
+export interface RemoteReserved {
+  kind: "remote_reserved";
+  id: string;
+  day: number;
+  tokens: number;
+  reader: string;
+  document: string;
+  sent: number;
+  upto: number;
+  size?: number;
+}
+export interface RemoteSettled {
+  kind: "remote_settled";
+  id: string;
+  outcome: "dropped" | "failed" | "refused" | "sending" | "taken" | "timed out" | "unknown" | "unsent";
+  tokens: number;
+  size?: number;
+  pointed?: number;
+  dropped?: number;
+  status?: number;
+}
+export interface RemoteState {
+  summary?: RemoteSummary | null;
+  url?: string;
+  host?: string;
+  dialect?: "anthropic" | "openai";
+  trusted?: boolean;
+  has_key?: boolean;
+  learnt?: number;
+  consents?: ConsentState[];
+  calls?: RemoteCall[];
+}
+export interface RemoteSummary {
+  provider: string;
+  model: string;
+  today: RemoteDay;
+  cap: number;
+  state?: string;
 }
 export interface Repository {
   root?: string;
@@ -941,6 +1027,14 @@ export interface Selected {
   record: MemoryRecord;
   salience: number;
   why: string;
+}
+export interface Sent {
+  event: "sent";
+  turn: string;
+  at: string;
+  reader: string;
+  text: string;
+  turns?: string[];
 }
 export interface SessionClosed {
   kind: "session_ended";
@@ -1108,6 +1202,7 @@ export interface StatusText {
   hosts: { [name: string]: string };
   sessions_open: number;
   is_removed: boolean;
+  remote: RemoteSummary | null;
 }
 export interface Step {
   stage: string;
@@ -1231,7 +1326,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | Sent | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */
@@ -1270,6 +1365,16 @@ export interface RequestMethods {
   handOver(document: string, options?: { at?: string; done?: string[]; decided?: string[]; open?: string[]; closed?: string[] }): Promise<HandoverTaken>;
   /** Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest. */
   reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[] }): Promise<Reflection>;
+  /** Choose the remote model that may read ended sessions (W4). Raises InvalidRequest. */
+  useRemote(provider: string, model: string, options?: { dialect?: "anthropic" | "openai" | ""; trusted?: boolean }): Promise<RemoteState>;
+  /** Switch the remote model off, also during a call. */
+  stopRemote(): Promise<RemoteState>;
+  /** Consent that the chosen model reads a pool's sessions, or withdraw it. Raises InvalidRequest, NotFound. */
+  consentRemote(pool: string, options?: { days?: number; private?: boolean; withdraw?: boolean }): Promise<RemoteState>;
+  /** Return the exact bodies that memd would send of a session, or sent in a call. Raises NotFound. */
+  previewRemote(options?: { session?: string; call?: string }): Promise<RemotePreview>;
+  /** Return the chosen remote model, the consents, today's tokens and the last calls. */
+  remote(): Promise<RemoteState>;
   /** Return where a project or an agent stands: open items, decisions, what to watch, last sessions (C1). */
   state(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string }): Promise<CurrentState>;
   /** Add items to the current state, close or reword some (C1). `if_rev`: the revision that the user saw. Raises NotFound, InvalidRequest. */

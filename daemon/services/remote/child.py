@@ -6,6 +6,7 @@ It opens no store and no log. It follows no redirect and uses no proxy; the key 
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -26,6 +27,9 @@ from .provider import check_url
 
 MOST_RESPONSE = 1 << 20
 """Bytes of a response that are read; a longer one is no list of statements."""
+
+FORBIDDEN = (errno.EAFNOSUPPORT, errno.EPERM, errno.EACCES)
+"""What opening a socket gives where the unit of systemd allows none."""
 
 BAD_FORM = 400
 CLIENT_ERROR, SERVER_ERROR, REDIRECT = range(400, 500), range(500, 600), range(300, 400)
@@ -83,8 +87,10 @@ class Caller:
                 self._sent += len(encoded)
                 return self._outcome(response)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            host = urlsplit(task.url).netloc
-            return CallAnswer(outcome="unsent", sent=self._sent, problem=f"{host}: {type(error).__name__}")
+            problem = f"{urlsplit(task.url).netloc}: {type(error).__name__}"
+            if any(f"[Errno {number}]" in str(error) for number in FORBIDDEN):
+                problem = "this system forbids memd to connect: docs/REMOTE.md tells how to allow it"
+            return CallAnswer(outcome="unsent", sent=self._sent, problem=problem)
         except httpx.TimeoutException:
             return CallAnswer(outcome="timed out", sent=max(self._sent, len(encoded)), problem="no answer in time")
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
