@@ -227,7 +227,7 @@ class Reflected(Event, tag="reflected", frozen=True, kw_only=True):
     upto: str = ""
 
 
-class Sent(Event, tag="sent", frozen=True, kw_only=True):
+class SentPart(Event, tag="sent", frozen=True, kw_only=True):
     """memd sent a part of the session to a remote model (W4). `text`: the exact body; `turns`: the turns in it, so that
     forgetting one of them reaches this text. Nothing is learned from it, and no recall or transcript shows it."""
 
@@ -270,7 +270,7 @@ AnyEvent = (
     | Stated
     | HandedOver
     | Reflected
-    | Sent
+    | SentPart
     | Ran
     | SessionStarted
     | SessionEnded
@@ -301,7 +301,7 @@ def trust(event: AnyEvent) -> Trust:
 def text(event: AnyEvent) -> str:
     """Return the text that memd searches, quotes and distils; "" for an event without text."""
     match event:
-        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated() | Sent():
+        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated() | SentPart():
             return event.text
         case ToolCalled():
             return re.sub(r"\s+", " ", f"{event.name} {event.arguments}").strip()
@@ -322,7 +322,7 @@ def text(event: AnyEvent) -> str:
 def with_text(event: AnyEvent, words: str) -> AnyEvent:
     """Return the event with another text, for example without secrets. An event without text stays the same."""
     match event:
-        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated() | Sent():
+        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated() | SentPart():
             return msgspec.structs.replace(event, text=words)
         case Ran():
             return msgspec.structs.replace(event, command=words)

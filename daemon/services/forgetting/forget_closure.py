@@ -12,7 +12,7 @@ import msgspec
 
 from ....protocol import operation
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.event import AnyEvent, Captured, Sent, text
+from ....protocol.event import AnyEvent, Captured, SentPart, text
 from ....protocol.operation import (
     Added,
     AnyOperation,
@@ -225,7 +225,7 @@ def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], boo
         captured = decode(entry)
         if captured is None:
             continue
-        if isinstance(captured.event, Sent):
+        if isinstance(captured.event, SentPart):
             sent.append((entry.seq, captured))
             continue
         turn, words = (captured.document, captured.event.turn), text(captured.event)
@@ -250,7 +250,7 @@ def _has_lost(captured: Captured, scope: ForgetScope, holds: Callable[[str], boo
     event, document = captured.event, captured.document
     if document in scope.documents or (document, event.turn) in loss.turns or holds(text(event)):
         return True
-    inside = isinstance(event, Sent) and any((document, turn) in loss.turns for turn in event.turns)
+    inside = isinstance(event, SentPart) and any((document, turn) in loss.turns for turn in event.turns)
     return inside or loss.names.event(document, event)
 
 

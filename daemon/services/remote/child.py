@@ -54,7 +54,7 @@ def key_in(file: str) -> str:
         raise Unreadable(f"the file with the key can't be read: {type(error).__name__}") from error
 
 
-class Caller:
+class HttpCall:
     """Sends one task. `monotonic`: seconds."""
 
     def __init__(self, task: RemoteTask, monotonic: Callable[[], float]) -> None:
@@ -138,7 +138,7 @@ def main() -> None:
     if task is None:
         return
     threading.Thread(target=end_with, args=(sys.stdin.buffer,), daemon=True).start()
-    answer = Caller(task, time.monotonic).answer()
+    answer = HttpCall(task, time.monotonic).answer()
     try:
         write_message(answers, answer)
     finally:

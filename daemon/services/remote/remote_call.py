@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from ....protocol.event import Captured, Sent
+from ....protocol.event import Captured, SentPart
 from ....protocol.operation import RemoteReserved, RemoteSettled
 from ....protocol.reflection import Reflection, Statement
 from ...config import Config
@@ -163,10 +163,10 @@ class RemoteCaller:
         """Store the bytes of a call in the session's document, unless an earlier try did; return their seq."""
         document, given = following.document, following.part.given
         for seq, captured in reversed(self._stores.archive.numbered(document)):
-            if isinstance(captured.event, Sent) and captured.event.text == body:
+            if isinstance(captured.event, SentPart) and captured.event.text == body:
                 return seq
         turns = tuple(captured.event.turn for captured in given)
-        event = Sent(turn=f"sent-{id}", at=given[-1].event.at, reader=choice.reader, text=body, turns=turns)
+        event = SentPart(turn=f"sent-{id}", at=given[-1].event.at, reader=choice.reader, text=body, turns=turns)
         live = following.session.opened.origin.live
         self._stores.take([Captured(document=document, event=event, live=live)])
         reach("remote:archived")
@@ -186,7 +186,7 @@ def sent_text(stores: Stores, seq: int) -> str | None:
     """Return the bytes of a call by their archive seq, None if they are gone."""
     entry = stores.archive.log.get(seq)
     captured = decode(entry) if entry else None
-    return captured.event.text if captured and isinstance(captured.event, Sent) else None
+    return captured.event.text if captured and isinstance(captured.event, SentPart) else None
 
 
 def _shown(part: SessionPart, statement: Statement) -> Statement:

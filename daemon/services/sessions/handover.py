@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ....protocol.event import HANDOVER, Captured, Checked, Committed, HandedOver, Sent, text
+from ....protocol.event import HANDOVER, Captured, Checked, Committed, HandedOver, SentPart, text
 from ....protocol.session import HandOver, HandoverLine
 
 _CODE = re.compile(r"`([^`\n]{2,200})`")
@@ -94,7 +94,7 @@ def checked_handover(captures: Sequence[Captured]) -> tuple[HandedOver | None, l
 def _told(captures: Sequence[Captured]) -> Iterator[str]:
     for captured in captures:
         match captured.event:
-            case HandedOver() | Sent():
+            case HandedOver() | SentPart():
                 continue
             case Committed() as commit:
                 yield f"{commit.id} {commit.subject} {commit.files}"
