@@ -60,7 +60,7 @@ def key(
     remove: Annotated[bool, typer.Option("--remove", help="Instead, delete the key.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Store the key for the chosen server, from standard input. Only the process that calls the server reads it.
+    """Store the server's key, from standard input. Only the process that calls the server reads it.
 
     \b
     Examples:
@@ -114,7 +114,7 @@ def consent(
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Instead, withdraw the consent.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Consent that the chosen model reads the sessions of a pool. It covers one server and one family of models.
+    """Consent that the model reads a pool's sessions. It covers one server and one family of models.
 
     Another server or another family of models needs its own consent; so do your personal pool and an agent's.
 
@@ -134,7 +134,7 @@ def preview(
     call: Annotated[str, typer.Option("--call", help="Instead, what was sent in a call (`memd remote status`).")] = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Print the exact bytes that memd would send of a session, one call a line.
+    """Print the exact bytes that memd would send. One line is one call.
 
     \b
     Examples:
@@ -150,7 +150,7 @@ def preview(
 
 @app.command()
 def status(as_json: JsonFlag = False) -> None:
-    """Show the chosen model, the consents, today's tokens and the last calls.
+    """Show the model, consents, tokens and last calls.
 
     \b
     Example:

@@ -78,10 +78,10 @@ class SessionUndo:
         return tuple(sorted(documents))
 
     def _reader(self, name: str) -> str:
-        """Return the name of a remote model, or of a provider with all its models. Raises NotFound where no record is
-        from it."""
-        if not any(_is_by(record, [name]) for record in self._stores.records.everything()):
-            raise NotFound(f"no record is from {name}", hint="`memd remote status` lists the calls")
+        """Return the name of a remote model, or of a provider with all its models. Raises NotFound if memd never called
+        it."""
+        if not any(_covers(name, call.reserved.reader) for call in self._stores.remote.calls()):
+            raise NotFound(f"memd never called {name}", hint="`memd remote status` lists the calls")
         return name
 
     def _settle(self, documents: Iterable[str], progress: Progress) -> None:
@@ -235,7 +235,12 @@ class SessionUndo:
 def _is_by(record: Record, names: Iterable[str]) -> bool:
     """Whether a remote model of one of these names, `remote:PROVIDER` or `remote:PROVIDER/MODEL`, led to a record."""
     reader = record.provenance.distiller
-    return reader.startswith(REMOTE) and any(reader == name or reader.startswith(f"{name}/") for name in names)
+    return reader.startswith(REMOTE) and any(_covers(name, reader) for name in names)
+
+
+def _covers(name: str, reader: str) -> bool:
+    """Whether a name is that of a reader, or of its provider."""
+    return reader == name or reader.startswith(f"{name}/")
 
 
 def _documents(turns: Iterable[grounds.Turn]) -> set[str]:
