@@ -38,8 +38,8 @@ class StopRemote(Request, tag="stop_remote", frozen=True, kw_only=True):
 
 
 class ConsentRemote(Request, tag="consent_remote", frozen=True, kw_only=True):
-    """Consent that the chosen remote model reads the sessions of a pool for so many days, or withdraw that. `private`:
-    also the sessions whose visibility is private."""
+    """Consent that the chosen remote model reads the sessions of a pool for so many days, or withdraw every
+    consent for the pool. `private`: also the sessions whose visibility is private."""
 
     pool: Annotated[str, msgspec.Meta(max_length=512)]
     days: Annotated[float, msgspec.Meta(gt=0, le=3650)] = CONSENT_DAYS

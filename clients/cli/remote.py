@@ -111,7 +111,7 @@ def consent(
     private: Annotated[
         bool, typer.Option("--private", help="Also private sessions, which all are unless their client says otherwise.")
     ] = False,
-    withdraw: Annotated[bool, typer.Option("--withdraw", help="Instead, withdraw the consent.")] = False,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Instead, withdraw every consent for the pool.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Consent that the model reads a pool's sessions. It covers one server and one family of models.

@@ -525,7 +525,7 @@ def test_an_agents_own_pool_needs_its_own_consent_W4(orchard: Orchard, served: S
 
 def test_a_long_session_is_sent_in_parts_in_order_and_each_turn_once_W4(orchard: Orchard, served: Served) -> None:
     server = served(good())
-    turns = [f"Row {n} of the orchard: " + "the trees stand well and bear fruit. " * 60 for n in range(30)]
+    turns = [f"Row {n} of the orchard: " + "stem leaf root bark " * 110 for n in range(30)]
     orchard.session("long", *turns)
     orchard.use(server)
     orchard.consent()

@@ -55,7 +55,7 @@ log = logging.getLogger("memd.remote")
 
 
 class RemoteService(Service):
-    """Requests on the slow lane; the job on a thread of the scheduler."""
+    """Requests on the slow lane; the job on a thread of the scheduler, a call on one of its own."""
 
     name = "remote"
 
@@ -81,7 +81,8 @@ class RemoteService(Service):
             take=take,
             distil=distil,
         )
-        self._one_call = threading.Lock()
+        self._one_call, self._is_stopping = threading.Lock(), False
+        self._thread: threading.Thread | None = None
         self._captured_at = core.world.monotonic()
         self._failures, self._resume_at, self._problem = 0, 0.0, ""
         core.captures.subscribe(self._captured)
@@ -105,7 +106,10 @@ class RemoteService(Service):
         self._scheduler.every(config.remote.every_s, self._look, self.name)
 
     def stop(self) -> None:
+        self._is_stopping = True
         self._caller.process.end(for_good=True)
+        if (thread := self._thread) is not None:
+            thread.join()
 
     # --- requests ----------------------------------------------------------------------------------------------------
     def use(self, request: UseRemote) -> RemoteState:
@@ -126,22 +130,30 @@ class RemoteService(Service):
         return self.state()
 
     def consent(self, request: ConsentRemote) -> RemoteState:
-        """Give or withdraw the consent for a pool. Raises InvalidRequest without a chosen model, NotFound."""
-        choice = self._chosen()
+        """Give the consent for a pool and the chosen model, or withdraw all of a pool. Raises InvalidRequest without a
+        chosen model, NotFound."""
         pool = self._stores.aliases.home(self._directory.named(request.pool))
+        if request.withdraw:
+            held = [consent for consent in self._consented() if consent.pool == pool]
+            operations = [msgspec.structs.replace(consent, until="") for consent in held]
+        else:
+            operations = [self._given(self._chosen(), pool, request)]
+        if operations:
+            self._writer.run(lambda: self._stores.commit(operations)).result()
+        if request.withdraw:
+            self._caller.process.end()
+        return self.state()
+
+    def _given(self, choice: RemoteChoice, pool: str, request: ConsentRemote) -> RemoteConsented:
         until = moment(self._world.now()) + timedelta(days=request.days)
-        operation = RemoteConsented(
+        return RemoteConsented(
             pool=pool,
             provider=choice.provider,
             url=choice.url,
             family=choice.family,
-            until="" if request.withdraw else until.isoformat().replace("+00:00", "Z"),
+            until=until.isoformat().replace("+00:00", "Z"),
             private=request.private,
         )
-        self._writer.run(lambda: self._stores.commit([operation])).result()
-        if request.withdraw:
-            self._caller.process.end()
-        return self.state()
 
     def preview(self, request: PreviewRemote) -> RemotePreview:
         """Return what would be sent of a session, or was sent in a call. Raises InvalidRequest, NotFound."""
@@ -273,14 +285,22 @@ class RemoteService(Service):
         choice = self._choices.read()
         if choice is None or self._world.monotonic() < self._resume_at or not self._is_idle():
             return
-        if not self._one_call.acquire(blocking=False):
+        if self._is_stopping or not self._one_call.acquire(blocking=False):
             return
+        self._thread = threading.Thread(target=self._call_once, args=(choice,), name="remote")
+        self._thread.start()
+
+    def _call_once(self, choice: RemoteChoice) -> None:
+        """Send one part and note what became of it; on a thread of its own, so that the job's does not wait."""
         try:
             self._read_one(choice)
         except Stopping:
             return
         except MemdError as error:
             self._note_failure(error.message, 0.0)
+        except Exception as error:
+            log.exception("a remote call failed")
+            self._note_failure(f"memd failed: {type(error).__name__}", LONGEST_PAUSE_S)
         finally:
             self._one_call.release()
 
