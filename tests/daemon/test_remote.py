@@ -639,3 +639,39 @@ def test_undo_hides_all_that_a_model_brought_and_redo_brings_it_back_W4(orchard:
 def test_an_address_that_memd_does_not_send_to_is_refused_W4(orchard: Orchard, provider: str) -> None:
     with orchard.daemon.client() as client, pytest.raises(MemdError):
         client.use_remote(provider, "tiny-1")
+
+
+def test_switching_off_or_withdrawing_ends_a_call_that_runs_W4(orchard: Orchard, served: Served) -> None:
+    server = served(slow(6.0))
+    orchard.session("one", LEDGER)
+    orchard.use(server)
+    orchard.consent()
+    for end in (lambda client: client.consent_remote(orchard.pool, withdraw=True), lambda client: client.stop_remote()):
+        wait(lambda: server.at_once == 1)
+        with orchard.daemon.client() as client:
+            end(client)
+        call = orchard.ended(len(server.requests))[0]
+        assert (call.outcome, call.tokens > 2000) == ("unknown", True)
+        orchard.rest()
+        assert server.requests[-1] and not orchard.learnt()
+        wait(lambda: server.at_once == 0)
+        orchard.use(server)
+        sent = len(server.requests)
+        orchard.rest()
+        if sent == 1:
+            assert len(server.requests) == sent, "consent was withdrawn"
+            orchard.consent()
+
+
+def test_a_stop_does_not_wait_for_a_call_and_the_next_start_settles_it_W4(orchard: Orchard, served: Served) -> None:
+    server = served(slow(30.0))
+    orchard.session("one", LEDGER)
+    orchard.use(server)
+    orchard.consent()
+    wait(lambda: server.at_once == 1)
+    assert orchard.daemon.terminate() == 0
+    orchard.daemon.start()
+    with orchard.daemon.client() as client:
+        client.stop_remote()
+        calls = client.remote().calls
+    assert "sending" not in {call.outcome for call in calls[-1:]}

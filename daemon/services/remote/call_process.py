@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
 from .call_messages import CallAnswer, RemoteTask, read_message, write_message
 
@@ -26,13 +27,16 @@ class CallProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_closed = False
 
-    def call(self, task: RemoteTask) -> CallAnswer:
-        """Return the outcome of a call. A process that ends without an answer leaves it open whether the call was
-        sent."""
+    def call(self, task: RemoteTask, withheld: Callable[[], str]) -> CallAnswer:
+        """Return the outcome of a call. `withheld`: why nothing may be sent, "" if it may; asked at the last moment, so
+        that whoever changes that and calls `end` then stops it. A process that ends without an answer leaves it open
+        whether the call was sent."""
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         with self._lock:
             if self._is_closed:
                 return CallAnswer(outcome="unsent", problem="memd is stopping")
+            if why := withheld():
+                return CallAnswer(outcome="unsent", problem=why)
             process = self._process = subprocess.Popen(
                 _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
             )

@@ -89,7 +89,7 @@ class RemoteCaller:
             key_file=self._key_file(choice.host),
             deadline_s=self._config().remote.deadline_s,
         )
-        answer = self.process.call(task)
+        answer = self.process.call(task, lambda: self._withheld(choice, following))
         reach("remote:answered")
         answer, reflection, invalid = self._taken(choice, following, answer)
         settled = RemoteSettled(
@@ -113,7 +113,7 @@ class RemoteCaller:
         nothing = Reflection(taken=0)
         if answer.outcome != "taken":
             return answer, nothing, 0
-        if self._choice() != choice or not self._allows(choice, following):
+        if not self._allows(choice, following):
             return msgspec.structs.replace(answer, outcome="dropped", problem="consent ended meanwhile"), nothing, 0
         read = statements_of(answer.content)
         statements, invalid = read if read is not None else ([], 0)
@@ -128,19 +128,25 @@ class RemoteCaller:
 
     def _allows(self, choice: RemoteChoice, following: NextPart) -> bool:
         session = self._stores.sources.session(following.document)
-        return session is not None and bool(self._consents.check(choice, session))
+        return self._choice() == choice and session is not None and bool(self._consents.check(choice, session))
+
+    def _withheld(self, choice: RemoteChoice, following: NextPart) -> str:
+        """Return why a part may not be sent now, "" if it may."""
+        if not self._allows(choice, following):
+            return "consent ended meanwhile"
+        for captured, words in zip(following.part.given, following.part.shown, strict=True):
+            if self._stores.archive.turn(following.document, captured.event.turn) != captured:
+                return "a turn was changed or forgotten meanwhile"
+            if self._queue.shown(captured) != words:
+                return "a record was hidden meanwhile"
+        return ""
 
     # --- on the write thread -----------------------------------------------------------------------------------
     def _reserve(self, choice: RemoteChoice, following: NextPart, body: str) -> RemoteReserved | str:
         """Return the reservation once it is on the disk, or why nothing may be sent."""
-        document, part, cap = following.document, following.part, self._config().remote.daily_tokens
-        if self._choice() != choice or not self._allows(choice, following):
-            return "consent ended meanwhile"
-        for captured, words in zip(part.given, part.shown, strict=True):
-            if self._stores.archive.turn(document, captured.event.turn) != captured:
-                return "a turn was changed or forgotten meanwhile"
-            if self._queue.shown(captured) != words:
-                return "a record was hidden meanwhile"
+        cap = self._config().remote.daily_tokens
+        if why := self._withheld(choice, following):
+            return why
         day, tokens = local_day(self._world.now()), estimate(body)
         if self._stores.remote.day(day).tokens + tokens > cap:
             return f"today's {cap:,} tokens do not suffice"
@@ -150,9 +156,9 @@ class RemoteCaller:
             day=day,
             tokens=tokens,
             reader=choice.reader,
-            document=document,
+            document=following.document,
             sent=self._archived(choice, following, body, id),
-            upto=part.upto,
+            upto=following.part.upto,
             size=len(body.encode()),
         )
         self._stores.commit([reserved])
