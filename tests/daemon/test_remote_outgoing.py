@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.daemon.projections.stores import Stores
 from memd.daemon.services.remote.budget import ANSWER_TOKENS, estimate, local_day, used
 from memd.daemon.services.remote.call_messages import CallAnswer
 from memd.daemon.services.remote.dialects import bodies, content_of, statements_of
 from memd.daemon.services.remote.outgoing import PART_TOKENS, parts_of, unread
 from memd.daemon.services.remote.provider import check_url, choice_of, is_loopback
 from memd.daemon.services.remote.pseudonyms import REPOSITORY, Pseudonyms, Surroundings, surroundings_of
+from memd.daemon.services.remote.remote_call import KEPT_TEXTS, erase_old_texts, sent_text
+from memd.daemon.world import real_world
+from memd.models import registry
 from memd.protocol.errors import InvalidRequest
-from memd.protocol.event import Captured, Reflected, Said, text
-from memd.protocol.operation import RemoteReserved
+from memd.protocol.event import Captured, Reflected, Said, SentPart, text
+from memd.protocol.operation import Distilled, RemoteConsented, RemoteReserved, RemoteSettled
 
 AT = "2026-03-04T09:00:00Z"
 AROUND = Surroundings(
@@ -162,3 +167,31 @@ def test_a_reservation_is_replaced_only_by_a_known_outcome_W4() -> None:
     assert used(reserved, body, CallAnswer(outcome="taken", tokens=5_000)) == 5_000
     assert used(reserved, body, CallAnswer(outcome="taken", tokens=1)) > 100, "our own count, if it is larger"
     assert local_day(1_772_600_000_000_000) in (20260303, 20260304, 20260305)
+
+
+def test_only_the_newest_calls_keep_their_bytes_and_a_replay_knows_the_same_W4(tmp_path: Path) -> None:
+    stores = Stores(tmp_path, real_world(), registry.info())
+    for n in range(KEPT_TEXTS + 5):
+        event = SentPart(turn=f"sent-{n}", at=AT, reader="remote:a/b", text=f"body {n}", turns=("t",))
+        stores.take([Captured(document="a:b", event=event)])
+        seq = stores.archive.last
+        reserved = RemoteReserved(
+            id=f"{n:016x}", day=20260304, tokens=100, reader="remote:a/b", document="a:b", sent=seq, upto=seq
+        )
+        settled = RemoteSettled(id=reserved.id, outcome="taken" if n % 2 else "unknown", tokens=50 if n % 2 else 100)
+        stores.commit([reserved, settled, settled])
+    stores.commit([Distilled(archive_seq=stores.archive.last, captures=0, candidates=0)])
+    erase_old_texts(stores)
+    kept = [sent_text(stores, call.reserved.sent) for call in stores.remote.calls()]
+    assert kept == [None] * 5 + [f"body {n}" for n in range(5, KEPT_TEXTS + 5)]
+    day, upto = stores.remote.day(20260304), stores.remote.read_upto("remote:a/b", "a:b")
+    assert (day.calls, day.tokens, day.failed) == (55, 28 * 100 + 27 * 50, 28)
+    assert upto == stores.remote.calls()[53].reserved.upto, "an unknown outcome has read nothing"
+    stores.commit([RemoteConsented(pool="p", provider="a", url="u", family="q", until=AT)])
+    stores.commit([RemoteConsented(pool="p", provider="a", url="u", family="q", until="")])
+    assert stores.remote.consents() == [] and stores.remote.open_calls() == []
+    stores.close()
+    shutil.rmtree(tmp_path / "projections")
+    again = Stores(tmp_path, real_world(), registry.info())
+    assert (again.remote.day(20260304), again.remote.read_upto("remote:a/b", "a:b")) == (day, upto)
+    again.close()

@@ -103,7 +103,7 @@ class RemoteCaller:
         )
         self._writer.run(lambda: self._stores.commit([settled])).result()
         reach("remote:settled")
-        self._writer.run(self._erase_old).result()
+        self._writer.run(lambda: erase_old_texts(self._stores)).result()
         return CallResult(answer)
 
     def _taken(
@@ -178,14 +178,15 @@ class RemoteCaller:
         reach("remote:archived")
         return self._stores.archive.seq_of(document, event.turn)
 
-    def _erase_old(self) -> None:
-        """Remove the bytes of all but the newest calls."""
-        calls = self._stores.remote.calls()
-        kept = {call.reserved.sent for call in calls[-KEPT_TEXTS:]}
-        older = {call.reserved.sent for call in calls[:-KEPT_TEXTS][-ERASED_AT_ONCE:]} - kept
-        distilled = self._stores.sources.progress().archive_seq
-        if seqs := [seq for seq in sorted(older) if seq <= distilled and sent_text(self._stores, seq) is not None]:
-            self._stores.archive.expire(seqs)
+
+def erase_old_texts(stores: Stores) -> None:
+    """Remove the bytes of all but the newest calls. On the write thread."""
+    calls = stores.remote.calls()
+    kept = {call.reserved.sent for call in calls[-KEPT_TEXTS:]}
+    older = {call.reserved.sent for call in calls[:-KEPT_TEXTS][-ERASED_AT_ONCE:]} - kept
+    distilled = stores.sources.progress().archive_seq
+    if seqs := [seq for seq in sorted(older) if seq <= distilled and sent_text(stores, seq) is not None]:
+        stores.archive.expire(seqs)
 
 
 def sent_text(stores: Stores, seq: int) -> str | None:
