@@ -231,6 +231,7 @@ def mutated(words: str, random: Random) -> str:
     return " ".join(parts)
 
 
+@pytest.mark.slow
 def test_of_200_changed_quotes_none_is_kept_W4(orchard: Orchard, served: Served) -> None:
     random = Random(7)
     quotes = [mutated(random.choice([LEDGER, BEARING, SQUEAK]), random) for _ in range(200)]
@@ -264,6 +265,7 @@ def test_a_refused_call_gives_its_tokens_back_and_a_failed_one_keeps_them_W4(
         assert len(server.requests) == 1, "too many requests: memd waits"
 
 
+@pytest.mark.slow
 def test_after_three_failures_memd_pauses_and_says_so_W4(orchard: Orchard, served: Served) -> None:
     server = served(status(401))
     orchard.session("one", LEDGER)
@@ -294,6 +296,7 @@ def test_no_redirect_and_no_proxy_is_followed_W4(home: dict[str, str], tmp_path:
     daemon.terminate()
 
 
+@pytest.mark.slow
 def test_a_slow_server_times_out_and_keeps_its_reservation_W4(
     home: dict[str, str], tmp_path: Path, served: Served
 ) -> None:
@@ -320,6 +323,7 @@ def test_a_part_whose_answer_never_comes_is_sent_three_times_W4(orchard: Orchard
 
 
 # --- the cap ----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_the_cap_stops_before_a_request_leaves_and_says_so_W4(
     home: dict[str, str], tmp_path: Path, served: Served
 ) -> None:
@@ -351,6 +355,7 @@ def test_the_cap_stops_before_a_request_leaves_and_says_so_W4(
 POINTS = ["remote:archived", "remote:reserved", "remote:answered", "remote:taken", "remote:settled"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_kill_at_each_step_passes_neither_cap_nor_consent_W4(
     home: dict[str, str], tmp_path: Path, served: Served, point: str
@@ -488,6 +493,7 @@ def test_a_server_of_the_users_own_reads_turns_as_they_are_W4(orchard: Orchard, 
     assert call.pointed == 1
 
 
+@pytest.mark.slow
 def test_consent_is_of_one_pool_one_server_and_one_family_and_ends_W4(orchard: Orchard, served: Served) -> None:
     first, second = served(good()), served(good())
     orchard.session("one", LEDGER)
@@ -523,6 +529,7 @@ def test_an_agents_own_pool_needs_its_own_consent_W4(orchard: Orchard, served: S
     orchard.ended()
 
 
+@pytest.mark.slow
 def test_a_long_session_is_sent_in_parts_in_order_and_each_turn_once_W4(orchard: Orchard, served: Served) -> None:
     server = served(good())
     turns = [f"Row {n} of the orchard: " + "stem leaf root bark " * 110 for n in range(30)]
@@ -641,6 +648,7 @@ def test_an_address_that_memd_does_not_send_to_is_refused_W4(orchard: Orchard, p
         client.use_remote(provider, "tiny-1")
 
 
+@pytest.mark.slow
 def test_switching_off_or_withdrawing_ends_a_call_that_runs_W4(orchard: Orchard, served: Served) -> None:
     server = served(slow(6.0))
     orchard.session("one", LEDGER)

@@ -119,6 +119,9 @@ def test_a_choice_names_its_reader_host_and_family_W4() -> None:
         "https://Models.example.org/v1",
         "gpt",
     )
+    for service in ("openai", "https://api.anthropic.com/v1"):
+        with pytest.raises(InvalidRequest, match="service of others"):
+            choice_of(service, "gpt-5-mini", "", True)
     assert is_loopback("::1") and is_loopback("127.9.9.9") and not is_loopback("localhost.example.org")
 
 

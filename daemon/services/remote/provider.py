@@ -26,6 +26,10 @@ KNOWN: dict[str, tuple[str, Dialect]] = {
 }
 """Providers by name, each with its address and dialect."""
 
+SERVICES = ("openai", "anthropic")
+_SERVICE_HOSTS = tuple(urlsplit(KNOWN[name][0]).hostname for name in SERVICES)
+"""Providers whose servers no user controls."""
+
 _HINT = "give ollama, openai, anthropic, or an address such as https://models.example.org/v1"
 _FAMILY = re.compile(r"[a-z]+")
 
@@ -66,6 +70,8 @@ def choice_of(provider: str, model: str, dialect: Dialect | Literal[""], trusted
     name = provider.strip().lower()
     url, usual = KNOWN.get(name, (provider.strip().rstrip("/"), "openai"))
     check_url(url)
+    if trusted and (name in SERVICES or urlsplit(url).hostname in _SERVICE_HOSTS):
+        raise InvalidRequest(f"{name} is a service of others", hint="--trust-endpoint is for a server that you control")
     if name not in KNOWN:
         name = urlsplit(url).netloc.lower()
     if not model.strip() or not model.isprintable():
