@@ -96,6 +96,12 @@ class _Answers(msgspec.Struct, frozen=True):
         return ", ".join(answer.removeprefix("user_note: ") for answer in chosen)
 
 
+class _Envelope(msgspec.Struct, frozen=True):
+    """The text of an output in older files: JSON with the output and its exit code."""
+
+    output: str
+
+
 class CodexLine(msgspec.Struct, frozen=True):
     """A line's envelope."""
 
@@ -221,7 +227,8 @@ class CodexReader(SingleReader):
         answered = _json_in(_Answers, output) if asked and not self.is_agent else None
         self.document.settle(call, "ok" if answered else _outcome(output))
         if asked is None or answered is None:
-            return self.take_output(call, output)
+            envelope = _json_in(_Envelope, output)
+            return self.take_output(call, envelope.output if envelope else output)
         pairs = ((question.question, answered.words(question.id)) for question in asked.questions)
         return self.document.say_answers(call, self.time, pairs)
 

@@ -13,6 +13,9 @@ import msgspec
 from ...protocol.event import Checked, Committed, ToolCalled
 
 State = Literal["passed", "failed", "unclear"]
+BROKEN_OFF = 200
+"""Characters from the end of an output in which the host says that it broke off the command."""
+
 READ = 20_000
 """Characters from the begin and from the end of an output that are read."""
 
@@ -36,6 +39,10 @@ _CHECKS = re.compile(
 )
 _FAILED_COUNT = re.compile(r"(?<![\w.])(\d+) (?:tests? |specs? )?(?:failed|failing|failures?|errors?)\b", re.IGNORECASE)
 _PASSED_COUNT = re.compile(r"(?<![\w.])(\d+) (?:tests? |specs? )?(?:passed|passing|passes)\b", re.IGNORECASE)
+_RUN_COUNT = re.compile(r"(?<![\w.])(\d+) (?:tests?|specs?|examples?), (\d+) failures?\b", re.IGNORECASE)
+_BROKEN_OFF = re.compile(
+    r"(?:command|execution|process|request) (?:was )?(?:aborted|interrupted|cancell?ed|timed out)", re.I
+)
 _FAILED = re.compile(
     r"^(?:FAIL(?:ED)?\b|--- FAIL|error(?:\[\w+\])?:|npm ERR!|\s*✖|Traceback \(most recent|BUILD FAILED|make: \*\*\*"
     r"|Exit code [1-9]|Compilation error)|error TS\d+|test result: FAILED|could not compile|ELIFECYCLE",
@@ -46,13 +53,12 @@ _PASSED = re.compile(
     r"|^PASS\b|[Bb]uilt in |Compiled successfully|0 errors|^OK(?: \(|$)",
     re.MULTILINE,
 )
-_COMMIT = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\] (.{1,200})$", re.MULTILINE)
+_COMMIT = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\] (.{1,200})", re.MULTILINE)
 _FILES = re.compile(r"^ (\d+) files? changed", re.MULTILINE)
 
 
-def facts(call: ToolCalled, at: str, output: str) -> Iterator[Committed | Checked]:
+def facts(call: ToolCalled, command: str, at: str, output: str) -> Iterator[Committed | Checked]:
     """Yield what the output of a command tells: the commits that it made, and the outcome of the check that it ran."""
-    command = command_of(call.arguments)
     if not command:
         return
     if len(output) > 2 * READ:
@@ -100,7 +106,10 @@ def _verdict(output: str, outcome: str, *, is_last: bool) -> tuple[int, int, Sta
     that the host's outcome is its own."""
     failed = [int(count) for count in _FAILED_COUNT.findall(output)]
     passed = [int(count) for count in _PASSED_COUNT.findall(output)]
+    passed = passed or [max(0, int(run) - int(broken)) for run, broken in _RUN_COUNT.findall(output)]
     counts = passed[-1] if passed else 0, failed[-1] if failed else 0
+    if not passed and not counts[1] and _BROKEN_OFF.search(output[-BROKEN_OFF:]):
+        return *counts, "unclear"
     if counts[1] or (not passed and _FAILED.search(output)) or outcome == "error":
         return *counts, "failed"
     if passed or _PASSED.search(output) or (outcome == "ok" and is_last):

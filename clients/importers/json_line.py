@@ -125,12 +125,12 @@ def checked_time(text: str) -> str:
 
 
 def arguments(raw: msgspec.Raw) -> str:
-    """Return the first characters of a tool call's arguments as compact JSON without secrets. Raises BadLine."""
+    """Return a tool call's arguments as compact JSON without secrets, each text up to a limit. Raises BadLine."""
     content = bytes(raw)
     if not content:
         return ""
     value = decode(_any, content, "input")
-    return redact(msgspec.json.encode(_masked(value)).decode())[0][:ARGUMENT_LIMIT]
+    return redact(msgspec.json.encode(_masked(value)).decode())[0]
 
 
 def arguments_in(text: str) -> str:
@@ -138,7 +138,7 @@ def arguments_in(text: str) -> str:
     try:
         return arguments(msgspec.Raw(text[: 64 * _WINDOW].encode(errors="replace")))
     except BadLine:
-        return redact(text[:_WINDOW])[0][:ARGUMENT_LIMIT]
+        return redact(text[:_WINDOW])[0]
 
 
 _any = msgspec.json.Decoder(Any)

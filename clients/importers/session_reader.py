@@ -15,7 +15,17 @@ from typing import Literal
 import msgspec
 
 from ...protocol.errors import StoreError
-from ...protocol.event import AnyEvent, Interrupted, Origin, Returned, Said, SessionEnded, SessionStarted, ToolCalled
+from ...protocol.event import (
+    ARGUMENT_LIMIT,
+    AnyEvent,
+    Interrupted,
+    Origin,
+    Returned,
+    Said,
+    SessionEnded,
+    SessionStarted,
+    ToolCalled,
+)
 from ...protocol.text_limits import TEXT_LIMIT
 from . import json_line, summary
 from .facts import command_of, facts
@@ -56,6 +66,7 @@ class Document:
         self.events: list[AnyEvent] = []
         self._turns: dict[str, int] = {}
         self._open: set[str] = set()
+        self._commands: dict[str, str] = {}
         self._is_resumed = begun is not None and begun.is_under_way
 
     @property
@@ -85,6 +96,9 @@ class Document:
         if event.turn in self._turns:
             return "repeated"
         self._turns[event.turn] = len(self.events)
+        if isinstance(event, ToolCalled) and len(event.arguments) > ARGUMENT_LIMIT:
+            self._commands[event.turn] = command_of(event.arguments)
+            event = msgspec.structs.replace(event, arguments=event.arguments[:ARGUMENT_LIMIT])
         self.events.append(event)
         if isinstance(event, ToolCalled) and event.outcome == "unknown":
             self._open.add(event.turn)
@@ -142,13 +156,18 @@ class Document:
         event = self.events[place] if place is not None else None
         return event if isinstance(event, ToolCalled) else None
 
+    def command(self, call: str) -> str:
+        """Return the whole shell command of a tool call, "" where it has none."""
+        event = self.call(call)
+        return self._commands.get(call) or (command_of(event.arguments) if event else "")
+
     def take_output(self, call: str, at: str, output: str, limit: int) -> str:
         """Append what the output of a tool call tells (C2), and the output itself, its begin and its end up to the
         limit (C4); return the line's kind."""
         event = self.call(call)
         if event is None:
             return "tool result"
-        kinds = [self.add(fact) for fact in facts(event, at, output)]
+        kinds = [self.add(fact) for fact in facts(event, self.command(call), at, output)]
         if limit and output.strip():
             left_out = len(output) - limit
             if left_out > 0:
@@ -212,8 +231,7 @@ class SessionReader(ABC):
 
     def take_output(self, call: str, output: object) -> str:
         """Take the output of a tool call, decoded or as JSON; return the line's kind."""
-        calls = filter(None, (document.call(call) for document in self.documents.values()))
-        if not self.output_limit and not any(command_of(event.arguments) for event in calls):
+        if not self.output_limit and not any(document.command(call) for document in self.documents.values()):
             return "tool result"
         words, limit = json_line.output_words(output), self.output_limit
         return combined([each.take_output(call, self.time, words, limit) for each in self.documents.values()])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from binascii import crc_hqx
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
@@ -34,6 +34,9 @@ Fate = Literal["accepted", "duplicate", "changed"]
 INDEX_EVERY = 4096
 """Turns after which the index is written; a start reads at most as many again, in some 40 ms."""
 
+RUN = 256
+"""Most captures that one transaction reads."""
+
 _decoder = msgspec.msgpack.Decoder(Captured)
 _encoder = msgspec.msgpack.Encoder()
 
@@ -55,6 +58,19 @@ def _turn_key(document: str, turn: str) -> bytes:
 @lru_cache(1024)
 def _document_key(document: str) -> bytes:
     return blake2b(document.encode(), digest_size=8).digest()
+
+
+def _runs(seqs: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of each run of numbers that follow each other, at most `RUN` of them."""
+    first = previous = -1
+    for seq in seqs:
+        if seq != previous + 1 or seq - first >= RUN:
+            if first >= 0:
+                yield first, previous
+            first = seq
+        previous = seq
+    if first >= 0:
+        yield first, previous
 
 
 def _row(key: bytes, seq: int) -> bytes:
@@ -201,8 +217,16 @@ class Archive:
 
     def numbered(self, document: str) -> list[tuple[int, Captured]]:
         """Return the newest captures of a document's turns with their seqs, in order, without removed payloads."""
-        seqs = sorted((seq, key) for key, seq in self._seqs_in(document).items())
-        return [(seq, captured) for seq, key in seqs if (captured := self._at(seq, key))]
+        keys = {seq: key for key, seq in self._seqs_in(document).items()}
+        captures: list[tuple[int, Captured]] = []
+        for first, last in _runs(sorted(keys)):
+            entries = self.log.slice(first - 1, last + 1 - first) if first else []
+            if len(entries) != last + 1 - first:
+                raise self._index_error(f"does not match capture {last}")
+            for entry in entries:
+                if captured := self._checked(entry.seq, keys[entry.seq], entry):
+                    captures.append((entry.seq, captured))
+        return captures
 
     def turns(self, document: str) -> list[Captured]:
         """Return the newest captures of a document's turns, in order, without removed payloads."""
@@ -260,7 +284,9 @@ class Archive:
 
     def _at(self, seq: int, key: bytes) -> Captured | None:
         """Return the capture of an index row, None if its payload was removed; the log checks it, the row does not."""
-        entry = self.log.get(seq)
+        return self._checked(seq, key, self.log.get(seq))
+
+    def _checked(self, seq: int, key: bytes, entry: Entry | None) -> Captured | None:
         captured = decode(entry) if entry else None
         if entry is None or (captured and _turn_key(captured.document, captured.event.turn) != key):
             raise self._index_error(f"does not match capture {seq}")

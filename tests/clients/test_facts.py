@@ -13,7 +13,8 @@ AT = "2026-11-02T09:00:00Z"
 
 def told(command: str, output: str, outcome: Any = "ok") -> list[Committed | Checked]:
     arguments = json.dumps({"command": command})[:200]
-    return list(facts(ToolCalled(turn="t", at=AT, name="Bash", arguments=arguments, outcome=outcome), AT, output))
+    call = ToolCalled(turn="t", at=AT, name="Bash", arguments=arguments, outcome=outcome)
+    return list(facts(call, command_of(arguments), AT, output))
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,22 @@ def test_a_check_has_its_own_verdict_before_the_hosts_C2(
 )
 def test_words_that_are_no_command_are_no_check(command: str) -> None:
     assert told(command, "1 failed") == []
+
+
+@pytest.mark.parametrize(
+    ("output", "passed", "failed"),
+    [("14 doctests, 76 tests, 0 failures", 76, 0), ("5 tests, 4 failures", 1, 4), ("3 examples, 1 failure", 2, 1)],
+)
+def test_a_runner_that_tells_its_tests_and_failures_tells_what_passed_C2(output: str, passed: int, failed: int) -> None:
+    (fact,) = told("mix test", output)
+    assert isinstance(fact, Checked) and (fact.passed, fact.failed) == (passed, failed)
+
+
+def test_a_check_that_was_broken_off_is_unclear_C2() -> None:
+    (fact,) = told("npm test", "\n> orchard@1.0.0 test\n> vitest\n\nCommand aborted", "error")
+    assert isinstance(fact, Checked) and fact.state == "unclear"
+    (fact,) = told("npm test", "2 failed\nCommand timed out", "error")
+    assert isinstance(fact, Checked) and fact.state == "failed"
 
 
 def test_commits_have_their_id_subject_and_files_C2() -> None:

@@ -108,7 +108,7 @@ def test_a_request_carries_an_item_and_a_commit_or_a_sentence_ends_it_C1(home: H
     first(home)
     asked = "Now we prune the pear trees in the lower field; and look at the plum crates count."
     home.live(
-        "two", [said(4, asked), said(4, "I have painted the sheds by the road, done.", "assistant"), *edits(4, 3)]
+        "two", [said(4, asked), *edits(4, 3), said(4, "I have painted the sheds by the road, done.", "assistant")]
     )
     assert sorted(home.texts()) == sorted([PEARS, PLUMS])
     home.live("three", [said(3, "Go on."), Committed(turn="c", at=at(3), id="0a1b2c3", subject=PEARS, files=2)])
@@ -266,6 +266,18 @@ def test_an_undone_session_is_in_no_state_and_no_profile_until_it_is_redone_C1(h
             assert (bool(last_time(home.profile("next").text)), bool(home.texts())) == (is_told, is_told)
 
 
+def test_an_undone_session_that_taught_nothing_is_in_no_state_C1(home: Home) -> None:
+    home.live("one", [said(2, "go on"), *edits(2, 3), plan(2, left=[PEARS])])
+    home.daemon.settle()
+    with home.daemon.client() as client:
+        assert not client.list(document="claude-code:one").records and home.texts() == [PEARS]
+        for work, texts in ((client.undo, []), (client.undo, []), (client.redo, [PEARS])):
+            job = work(["claude-code:one"])
+            while job.state == "running":
+                job = client.job(job.id)
+            assert home.texts() == texts
+
+
 def test_the_last_time_changes_no_revision_and_is_told_once_C1(home: Home) -> None:
     first(home)
     with home.daemon.client() as client:
@@ -338,6 +350,10 @@ def worked(home: Home) -> list[AnyEvent]:
         ("all the gates close again", "told", ()),
         ("41 tests pass", "told", ()),
         ("`close_quietly` is renamed in gates/hinge.py", "told", ()),
+        ("7. gates/hinge.py closes again", "verified", ()),
+        ("gates/hinge.py closes again, by line 512", "told", ()),
+        ("gates/hinge.py reports pass/fail/skip", "told", ()),
+        ("gates/hinge/pin is oiled", "refused", ("gates/hinge/pin",)),
     ],
 )
 def test_a_line_of_a_hand_over_is_checked_against_its_session_C1(

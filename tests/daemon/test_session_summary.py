@@ -202,3 +202,76 @@ def test_an_end_is_the_last_answer_and_a_check_tells_the_edits_after_it_C2(daemo
     ]
     assert ("done", "one check, it passed: pytest, before 2 more edits") in lines
     assert not [text for section, text in lines if section == "open"], "a question is answered by its commit"
+
+
+def ran(minute: int, command: str, outcome: Any = "ok") -> ToolCalled:
+    return ToolCalled(
+        turn=f"r{minute}", at=at(minute), name="Bash", arguments=f'{{"command":"{command}"}}', outcome=outcome
+    )
+
+
+def test_a_summary_tells_no_removed_file_and_what_is_not_committed_C2(daemon: Any) -> None:
+    events: list[AnyEvent] = [
+        user(1, "Find out why the pear table is slow and mend it."),
+        edit(2, "/orchard/tmp/probe.py"),
+        edit(3, "/orchard/src/pears.py"),
+        ran(4, "rm -f tmp/probe.py && git status"),
+        Committed(turn="g5", at=at(5), id="0a1b2c3", subject="pears: an index for the query", files=1),
+        edit(6, "/orchard/src/plums.py"),
+        edit(7, "/orchard/src/figs.py"),
+        ran(8, "git rm src/figs.py"),
+        user(9, "Thanks, that is all for the day."),
+    ]
+    lines = [line.text for line in told(daemon, events).lines if line.section == "done"]
+    assert lines[0] == "edited src/pears.py, src/plums.py"
+    assert "edited after the last commit: src/plums.py" in lines
+
+
+def test_a_summary_tells_branches_pushes_and_pull_requests_that_went_well_C2(daemon: Any) -> None:
+    events: list[AnyEvent] = [
+        user(1, "Put the pear index on a branch and open a pull request."),
+        ran(2, "git checkout -b pears/index"),
+        edit(3, "/orchard/src/pears.py"),
+        ran(4, "git push -u origin pears/index", "error"),
+        ran(5, "git push --force && gh pr create --fill"),
+        ran(6, "echo 'we never git push on Fridays'"),
+        user(7, "Thanks, that is all for the day."),
+    ]
+    lines = [line.text for line in told(daemon, events).lines]
+    assert "ran git checkout -b pears/index · git push --force · gh pr create" in lines
+
+
+def test_an_answer_to_a_question_of_the_agent_is_no_request_of_a_summary_C2(daemon: Any) -> None:
+    answer = Said(turn="u3", at=at(3), role="user", text="Take the small green ladder", answers="a2")
+    events: list[AnyEvent] = [
+        user(1, "Prune the pear trees in the lower field"),
+        agent(2, "Which ladder shall I take?"),
+        answer,
+        edit(4, "/orchard/plan.md"),
+    ]
+    asked = [line.text for line in told(daemon, events).lines if line.section == "asked"]
+    assert asked == ["Prune the pear trees in the lower field"]
+
+
+def test_a_request_whose_work_stops_at_a_call_is_open_C2(daemon: Any) -> None:
+    events: list[AnyEvent] = [
+        user(1, "Mend the slow query of the pear table."),
+        edit(2, "/orchard/src/pears.py"),
+        agent(3, "Done. The query takes nine milliseconds now."),
+        user(4, "Add a test that checks the new index."),
+        agent(5, "I look at the tests first."),
+        ran(6, "ls tests", "unknown"),
+    ]
+    opened = [line.text for line in told(daemon, events).lines if line.section == "open"]
+    assert opened == ["begun, no answer: Add a test that checks the new index."]
+
+
+def test_a_command_that_only_names_a_commit_is_no_commit_C2(daemon: Any) -> None:
+    events: list[AnyEvent] = [
+        user(1, "Why does the hook break the index?"),
+        ran(2, "cat .git/hooks/commit-msg"),
+        ran(3, "git log --grep=commit"),
+        edit(4, "/orchard/src/hook.go"),
+        agent(5, "The hook writes the index."),
+    ]
+    assert not any("commit" in line.text for line in told(daemon, events).lines if line.section == "done")

@@ -106,7 +106,10 @@ class SessionUndo:
     def _hide(self, documents: tuple[str, ...]) -> Report:
         hidden, revived, staying = self._resting_on(documents, derived=False)
         edits = [(record, edit) for record in staying if (edit := undone_edit(self._stores, record, documents))]
-        if operations := self._hiding(documents, hidden, revived, edits):
+        operations = self._hiding(documents, hidden, revived, edits)
+        if not operations and not all(map(self._stores.forgotten.hiding, documents)):  # they taught nothing
+            operations = [Hidden(documents=documents, before=(), after=())]
+        if operations:
             self._stores.commit([*operations, *(edit for _, edit in edits)])
         self._distil()  # records with their old words may lack a vector
         return {

@@ -42,6 +42,7 @@ class LastTimeSection:
     def __init__(self, sessions: LastSessions, count: Callable[[str], int]) -> None:
         """`count`: the tokens of a text."""
         self._sessions, self._count = sessions, count
+        self._last: tuple[ProfileText, tuple[str, list[str]], ProfileText] | None = None
 
     def budget(self, request: Profile, caller: Caller) -> int:
         """Return the tokens that the other lines may take. It is the same on every turn of a session."""
@@ -55,7 +56,12 @@ class LastTimeSection:
         is_start = not request.document or request.trigger != "turn" or request.delivery == "per_turn"
         if not is_start or self.budget(request, caller) == request.budget_tokens:
             return profile
-        day, told = self._sessions.lines(_project(caller.scope), request.document, caller.hears)
+        told = self._sessions.lines(_project(caller.scope), request.document, caller.hears)
+        if self._last is None or self._last[0] is not profile or self._last[1] is not told:
+            self._last = profile, told, self._with(profile, *told)
+        return self._last[2]
+
+    def _with(self, profile: ProfileText, day: str, told: Sequence[str]) -> ProfileText:
         lines = self._fitting([f"{HEADING} [{day}]"], [f"- {in_one_line(line)}" for line in told if is_clean(line)])
         if not lines:
             return profile

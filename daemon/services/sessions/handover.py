@@ -21,12 +21,19 @@ _COMMIT = re.compile(r"(?<![\w-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}
 _IDENTIFIER = re.compile(r"(?<![\w.])(?:\w+_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|[A-Z]{2,}-\d+|\w+\(\))")
 _NUMBER = re.compile(r"(?<![\w.,:/-])\d[\d,.]*(?![\w/:-])")
 
-_KINDS = {"code": _CODE, "path": _PATH, "commit": _COMMIT, "identifier": _IDENTIFIER, "number": _NUMBER}
+_LINE = re.compile(r"\b[Ll]ines? \d+\b")
+
+_KINDS = {"code": _CODE, "path": _PATH, "commit": _COMMIT, "identifier": _IDENTIFIER, "line": _LINE, "number": _NUMBER}
 """In the order in which the parts of a line are taken."""
 
 _CAPTURED_WHOLE = frozenset({"path", "commit", "number"})
 """Kinds of which a line is refused where the session lacks one; other names may stand in outputs, which memd does not
 keep."""
+
+_ALTERNATIVES = re.compile(r"[A-Za-z]+(?:/[A-Za-z]+)+")
+"""Words with slashes between them, such as score/pass/fail: no path, unless the session has one that begins so."""
+
+_LIST_NUMBER = re.compile(r"\A\s*\d+[.)]\s")
 
 _DISTINCT = re.compile(r"[/_ .]|[a-z][A-Z]")
 LEAST_DISTINCT = 10
@@ -42,14 +49,15 @@ class HardToken(NamedTuple):
     @property
     def is_distinct(self) -> bool:
         """Whether hardly another session has it, too."""
-        if self.kind in {"commit", "number"}:
+        if self.kind in {"commit", "number", "line"}:
             return self.kind == "commit"
         return len(self.text) >= LEAST_DISTINCT and _DISTINCT.search(self.text) is not None
 
 
 def hard_tokens(line: str) -> list[HardToken]:
-    """Return the code, paths, commits, identifiers and numbers of a line."""
+    """Return the code, paths, commits, identifiers, line numbers and other numbers of a line."""
     found: list[HardToken] = []
+    line = _LIST_NUMBER.sub("", line)
     for name, kind in _KINDS.items():
         found += [HardToken(name, text) for match in kind.findall(line) if (text := match.rstrip(".,"))]
         line = kind.sub(" ", line)
@@ -68,6 +76,14 @@ class SessionTokens:
             return text in self._words
         return re.search(rf"(?<![\w.,]){re.escape(text)}(?!\w|[.,]\d)", self._words) is not None
 
+    def _is_words(self, token: HardToken) -> bool:
+        """Whether a path is only words with slashes between them: the session has no path that begins with the first
+        one."""
+        if token.kind != "path" or not _ALTERNATIVES.fullmatch(token.text):
+            return False
+        first = re.escape(token.text.casefold().partition("/")[0])
+        return re.search(rf"(?<![\w.-]){first}/\w", self._words) is None
+
     def checked(self, handed: HandedOver | HandOver) -> Iterator[HandoverLine]:
         """Yield the lines of a hand-over with their states."""
         for section in HANDOVER:
@@ -77,7 +93,7 @@ class SessionTokens:
     def _checked(self, section: str, line: str) -> HandoverLine:
         tokens = hard_tokens(line)
         missing = [token for token in tokens if not self._has(token)]
-        wrong = tuple(token.text for token in missing if token.kind in _CAPTURED_WHOLE)
+        wrong = tuple(token.text for token in missing if token.kind in _CAPTURED_WHOLE and not self._is_words(token))
         if wrong:
             return HandoverLine(section=section, text=line, state="refused", missing=wrong)
         is_verified = not missing and any(token.is_distinct for token in tokens)

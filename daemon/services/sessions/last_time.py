@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 from ....protocol.instant import day
 from ....stages.commitments import subject
 from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
 from .current_state import DAY, LastSession, sessions_of
-from .reading import SessionReading, cut, first_line
+from .reading import SessionReading, cut, first_line, is_answer
 
 DAYS = 7
 """Days after which a last session is not told any more."""
@@ -43,6 +44,7 @@ class LastTime:
         self._stores, self._now = stores, now
         self._newest: dict[str, list[LastSession]] = {}
         self._telling: dict[str, int] = {}  # 0, or the time of the last event at which there was nothing to tell
+        self._told: tuple[tuple[str, int, int], tuple[str, list[str]]] = ("", 0, 0), ("", [])  # until a log grows
         self._lock = threading.Lock()
 
     def captured(self, documents: Iterable[str]) -> None:
@@ -67,8 +69,11 @@ class LastTime:
         last = self._last(pool, document, hears)
         if last is None:
             return "", []
-        reading = self._reading(last.opened.document)
-        return day(reading.last_at), list(_told(reading, last))
+        now = last.opened.document, self._stores.journal.last, self._stores.archive.last
+        if self._told[0] != now:
+            reading = self._reading(last.opened.document)
+            self._told = now, (day(reading.last_at), list(_told(reading, last)))
+        return self._told[1]
 
     def _last(self, pool: str, document: str, hears: Callable[[str], bool] | None) -> SessionEntry | None:
         """Return the newest session of a pool that has something to tell, among the newest few."""
@@ -115,6 +120,8 @@ def _told(reading: SessionReading, entry: SessionEntry) -> Iterator[str]:
         yield f"Left of the plan: {' · '.join(planned[:ITEMS])}{more}"
     if commits := [subject for subject in reading.subjects[-COMMITS:] if subject != title]:
         yield f"Last commits: {' · '.join(commits)}"
-    asked = [first_line(reading.words(request)) for request in reading.requests]
-    if asked := [cut(words) for words in asked if len(subject(words)) >= STEMS and words != title][-REQUESTS:]:
-        yield f"Asked last: {' · '.join(f'“{words}”' for words in asked)}"
+    requests = (request for request in reversed(reading.requests) if not is_answer(request))
+    asked = (first_line(reading.words(request)) for request in requests)
+    telling = (cut(words) for words in asked if len(subject(words)) >= STEMS and words != title)
+    if last := list(islice(telling, REQUESTS)):
+        yield f"Asked last: {' · '.join(f'“{words}”' for words in reversed(last))}"

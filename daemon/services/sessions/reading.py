@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from ....protocol.event import (
@@ -55,12 +57,19 @@ EDIT, COMMIT, CALL = 1.0, 3.0, 0.15
 _EDITS = frozenset(
     "edit write multiedit notebookedit update create_file apply_patch replace write_file str_replace".split()
 )
+_DELEGATING = frozenset({"task", "agent", "spawn_agent", "subagent"})
 _PATH = re.compile(r'"(?:file_path|path|notebook_path|filePath)"\s*:\s*"((?:[^"\\]|\\.)+)"')
 _COMMAND_PATH = re.compile(r'"command"\s*:\s*"([\w./-]+\.\w+)"')
 _TESTS = re.compile(r"test|spec|jest|mocha|tox|nox|ava\b|cypress|playwright", re.IGNORECASE)
 _STYLE = re.compile(r"lint|ruff|flake8|biome|prettier|black|shellcheck|credo", re.IGNORECASE)
-_COMMITTING = re.compile(r"\bgit\b[^\"|;&]{0,40}\bcommit\b")
 _MESSAGE = re.compile(r"commit\b[^\n]*?\s-\w*m\s*(?:[\"']?\$\(cat <<-?\s*[\"']?\w+[\"']?\n)?[\"']?([^\n\"]{3,160})")
+_BEGIN = r"""(?:["'(;\n]|&&|\|\||\\n)\s*"""  # of a command
+_REMOVING = re.compile(_BEGIN + r"(?:git )?rm ([^;&|\n\"\\]+)")
+_COMMITTING = re.compile(_BEGIN + r"git (?:-[cC] ?\S+ )*commit(?![\w-])")
+_GIT_STEP = re.compile(
+    _BEGIN + r"(git (?:push(?: -f| --force)?|merge [\w./-]+|rebase [\w./-]+|stash|revert|"
+    r"(?:checkout -b|switch -c) [\w./-]+)|gh pr (?:create|merge))(?![\w-])"
+)
 _DULL = re.compile(r"(?:release|merge|wip|bump|version)\b|v?\d+\.\d+", re.IGNORECASE)
 _LATER = re.compile(
     r"\b(?:tomorrow|next (?:time|session)|remind me|come back to (?:it|this|that)|later today"
@@ -100,16 +109,45 @@ class SessionReading:
         self._handed, self.handover = checked_handover(captures)
         self.plan: tuple[PlanItem, ...] = next((p.items for c in captures if isinstance(p := c.event, Planned)), ())
 
-    @property
+    @cached_property
     def unseen_commits(self) -> list[str]:
         """The subjects of commands that commit, of which no output told a commit with that subject, each once; "" for
         commands whose subject is not known."""
         seen = {captured.event.turn.partition("#")[0] for captured in self.captures if _is_commit(captured)}
-        calls = [c.event for c in self.captures if isinstance(c.event, ToolCalled)]
-        told = [call for call in calls if call.outcome in {"ok", "unknown"} and _COMMITTING.search(call.arguments)]
+        told = [call for call in self._calls() if is_committing(call)]
         subjects = dict.fromkeys(_subject_in(call.arguments) for call in told if call.turn not in seen)
         known = [commit.subject for commit in self.commits]
         return [words for words in subjects if not any(words and subject.startswith(words[:-1]) for subject in known)]
+
+    @property
+    def kept_files(self) -> Counter[str]:
+        """The files that were edited, without those that a later command removed."""
+        return _kept(self._calls())
+
+    @property
+    def edited_since_commit(self) -> Counter[str]:
+        """The files that were edited after the last commit, by the agent itself or by a subagent, which may commit."""
+        places = [place for place, captured in enumerate(self.captures) if _may_commit(captured)]
+        after = self.captures[places[-1] :] if places else ()
+        return _kept(captured.event for captured in after if isinstance(captured.event, ToolCalled))
+
+    @property
+    def git_steps(self) -> list[str]:
+        """Git commands that change what others see or where work goes on, in their order, each once: a push, a merge,
+        a branch, a pull request."""
+        found = (
+            match
+            for call in self._calls()
+            if "git" in call.arguments or "gh " in call.arguments
+            for match in _GIT_STEP.findall(call.arguments)
+        )
+        return list(dict.fromkeys(" ".join(match.split()) for match in found))
+
+    def _calls(self) -> list[ToolCalled]:
+        """Return the calls that went well, as far as the host tells; a last one without a result may not have run."""
+        calls = [captured.event for captured in self.captures if isinstance(captured.event, ToolCalled)]
+        ran = calls[:-1] if calls and calls[-1].outcome == "unknown" else calls
+        return [call for call in ran if call.outcome in {"ok", "unknown"}]
 
     @property
     def subjects(self) -> list[str]:
@@ -147,9 +185,10 @@ class SessionReading:
             return subjects[0]
         if self.plan:
             return cut(self.plan[0].text, TITLE)
-        spoken = [_sentence(self.words(request)) for request in self.requests]
-        long = (words for words in spoken if len(subject(words)) >= TITLE_STEMS)
-        return cut(next(long, next(iter(spoken), "")), TITLE)
+        spoken = (_sentence(self.words(request)) for request in self.requests)
+        first = next(spoken, "")
+        long = (words for words in chain([first], spoken) if len(subject(words)) >= TITLE_STEMS)
+        return cut(next(long, first), TITLE)
 
     def weights(self) -> list[float]:
         """Return what each request led to: edits, commits and calls until the next one."""
@@ -190,6 +229,12 @@ class SessionReading:
         if not unanswered and not planned:
             yield from self._put_off()
 
+    def _is_left(self) -> bool:
+        """Whether the session ends with a call, although its agent ends answers with a message."""
+        acts = [captured.event for captured in self.captures if isinstance(captured.event, Said | ToolCalled)]
+        speaks = any(isinstance(act, Said) and act.role == "assistant" for act in acts)
+        return not self.broke_off and speaks and isinstance(acts[-1], ToolCalled)
+
     def _planned(self) -> Iterator[OpenItem]:
         """Yield the open items of the agent's plan, unless the agent left it behind. One that it began may be done if
         it edited files after it ticked an item last."""
@@ -221,15 +266,17 @@ class SessionReading:
                     yield OpenItem("later", cut(sentence), captured.event.turn, captured.event.at, "you said")
 
     def _unanswered(self) -> Iterator[OpenItem]:
-        """Yield the last request if an error cut it off, or if it is a question to which nothing was said. Most other
-        words that close a session only take leave."""
+        """Yield the last request if an error cut it off, if the agent was still calling tools, or if it is a question
+        that nobody answered. Most other words that close a session only take leave."""
         last = self.requests[-1] if self.requests else None
         said = next((c for c in reversed(self.captures) if isinstance(c.event, Said)), None)
         is_cut_off = self.broke_off == "error"
-        if last is not None and (is_cut_off or (said is last and "?" in self.words(last))):
+        if last is None:
+            return
+        if is_cut_off or self._is_left() or (said is last and "?" in self.words(last)):
             after = self.captures[self.captures.index(last) :]
             calls = [captured.event for captured in after if isinstance(captured.event, ToolCalled)]
-            if not is_cut_off and any(_COMMITTING.search(call.arguments) for call in calls):
+            if not is_cut_off and any(map(is_committing, calls)):
                 return  # it was done without a word
             note = "cut off by an error" if is_cut_off else "begun, no answer" if calls else "unanswered"
             yield OpenItem("request", cut(first_line(self.words(last))), last.event.turn, last.event.at, note)
@@ -261,6 +308,11 @@ def path_of(call: ToolCalled) -> str:
     return "/".join(found[1].replace("\\\\", "/").split("/")[-2:]) if found else ""
 
 
+def is_committing(call: ToolCalled) -> bool:
+    """Whether a call runs `git commit`."""
+    return "commit" in call.arguments and _COMMITTING.search(call.arguments) is not None
+
+
 def is_request(captured: Captured) -> bool:
     """Whether a capture is a text that the user typed."""
     event = captured.event
@@ -271,6 +323,35 @@ def _subject_in(arguments: str) -> str:
     """Return the subject of a command that commits, which may be cut off."""
     found = _MESSAGE.search(arguments.replace('\\"', '"').replace("\\n", "\n"))
     return cut(found[1].strip(" \"'")) if found else ""
+
+
+def is_answer(captured: Captured) -> bool:
+    """Whether a capture answers a question of the agent, by the host's own word."""
+    return isinstance(captured.event, Said) and bool(captured.event.answers)
+
+
+def _kept(calls: Iterable[ToolCalled]) -> Counter[str]:
+    """Return the files that calls edit and no later call removes, each with its edits."""
+    kept = Counter[str]()
+    for call in calls:
+        if path := path_of(call):
+            kept[path] += 1
+        for name in _removed_by(call):
+            kept = Counter({path: count for path, count in kept.items() if path.rpartition("/")[2] != name})
+    return kept
+
+
+def _removed_by(call: ToolCalled) -> Iterator[str]:
+    """Yield the names of the files that a command removes."""
+    if "rm " in call.arguments:
+        for match in _REMOVING.findall(call.arguments):
+            yield from (word.rstrip("/\"'").rpartition("/")[2] for word in match.split())
+
+
+def _may_commit(captured: Captured) -> bool:
+    event = captured.event
+    is_call = isinstance(event, ToolCalled) and (is_committing(event) or event.name.casefold() in _DELEGATING)
+    return is_call or isinstance(event, Committed)
 
 
 def _is_commit(captured: Captured) -> bool:

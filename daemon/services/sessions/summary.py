@@ -7,6 +7,7 @@ failed or is unclear is never told as passed.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -16,10 +17,13 @@ from ....protocol.record import Record
 from ....protocol.session import SummaryLine
 from ....stages.commitments import subject
 from ...projections.records import Records
-from .reading import SENTENCE, SessionReading, cut, first_line, is_request, parts_of, path_of
+from .reading import SENTENCE, SessionReading, cut, first_line, is_answer, is_request, parts_of, path_of
 
 ASKED, FILES, FIRST_COMMITS, LAST_COMMITS, LEARNT = 6, 6, 3, 4, 3
 """Most of each in a part."""
+
+STEPS = 4
+"""Last Git commands that are told beside commits."""
 
 SUBJECT = 60
 """Most characters of the subject of a commit whose result is not known."""
@@ -57,7 +61,11 @@ def lines_of(captures: Sequence[Captured], records: Records, learnt: Iterable[Re
 def _asked(part: SessionReading) -> Iterator[SummaryLine]:
     """Yield the requests that led to most work, in their order."""
     weights = part.weights()
-    telling = [place for place, captured in enumerate(part.requests) if len(subject(part.words(captured))) >= STEMS]
+    telling = [
+        place
+        for place, captured in enumerate(part.requests)
+        if len(subject(part.words(captured))) >= STEMS and not is_answer(captured)
+    ]
     most = sorted(telling, key=lambda place: (-weights[place], place))[:ASKED]
     for place in sorted(most):
         captured = part.requests[place]
@@ -65,10 +73,8 @@ def _asked(part: SessionReading) -> Iterator[SummaryLine]:
 
 
 def _done(part: SessionReading) -> Iterator[SummaryLine]:
-    if part.files:
-        shown = ", ".join(f"{path} ×{count}" if count > 1 else path for path, count in part.files.most_common(FILES))
-        rest = len(part.files) - FILES
-        yield SummaryLine(section="done", text=cut(f"edited {shown}{f' and {rest} more' if rest > 0 else ''}"))
+    if kept := part.kept_files:
+        yield SummaryLine(section="done", text=_files("edited", kept))
     if done := [item.text for item in part.plan if item.status == "done"]:
         yield SummaryLine(
             section="done", text=cut(f"ticked in the plan ({len(done)} of {len(part.plan)}): {' · '.join(done)}")
@@ -85,12 +91,22 @@ def _done(part: SessionReading) -> Iterator[SummaryLine]:
         more = f"{len(subjects) - LAST_COMMITS:,} and " if len(subjects) > LAST_COMMITS else ""
         told = f": {more}{' · '.join(subjects[-LAST_COMMITS:])}" if subjects else ""
         yield SummaryLine(section="done", text=f"ran git commit without output that tells the result{told}")
+    if part.commits and (pending := part.edited_since_commit):
+        yield SummaryLine(section="done", text=_files("edited after the last commit:", pending))
+    if steps := part.git_steps:
+        yield SummaryLine(section="done", text=cut(f"ran {' · '.join(steps[-STEPS:])}"))
     if part.checks:
         last = part.checks[-1]
         runs = f"{len(part.checks):,} checks, the last" if len(part.checks) > 1 else "one check, it"
         state = "is unclear" if last.state == "unclear" else last.state
         after = "" if last.state == "failed" else _edits_after(part, last)
         yield SummaryLine(section="done", text=f"{runs} {state}: {last.what}{after}", turn=last.turn)
+
+
+def _files(what: str, files: Counter[str]) -> str:
+    shown = ", ".join(f"{path} ×{count}" if count > 1 else path for path, count in files.most_common(FILES))
+    rest = len(files) - FILES
+    return cut(f"{what} {shown}{f' and {rest} more' if rest > 0 else ''}")
 
 
 def _edits_after(part: SessionReading, check: Checked) -> str:
