@@ -42,6 +42,17 @@ class HookRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Whether each prompt is a question too (Q13)."""
 
 
+class RemoteRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The limits of a remote model, which is off unless `memd remote use` chose one (W4)."""
+
+    daily_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 200_000
+    """Tokens a local day, sent and answered; 0 = none."""
+    every_s: Annotated[float, Meta(ge=0.05, le=86_400)] = 60.0
+    """Seconds between two looks for a session to send."""
+    deadline_s: Annotated[float, Meta(ge=0.1, le=600)] = 60.0
+    """Seconds that an answer may take."""
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting with its default. Times in seconds unless the name says otherwise."""
 
@@ -90,6 +101,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     hook: HookRules = HookRules()
     """The hooks of agents, as the table `[hook]`. `recall = "on"` adds to a prompt at most three memories that concern
     it; "off" leaves the profile alone. In the environment, write it inline: `MEMD_HOOK='{recall = "off"}'`."""
+    remote: RemoteRules = RemoteRules()
+    """A remote model that reads ended sessions, as the table `[remote]`: `daily_tokens`, `every_s` between two looks
+    for a session, `deadline_s` of an answer. In the environment, write it inline:
+    `MEMD_REMOTE='{daily_tokens = 50000}'`."""
     tag_boost: dict[str, Annotated[float, Meta(ge=0, le=10)]] = msgspec.field(
         default_factory=lambda: {"workflow": 2.0, "architecture": 1.5}
     )
@@ -125,7 +140,7 @@ def parsed(values: Mapping[str, object], file: Path) -> Config:
     for name in ("ignored_folders", "own_addresses"):
         if isinstance(listed := values.get(name), str):
             values[name] = list(filter(None, listed.split(":")))
-    for name in ("forgetting", "hook"):
+    for name in ("forgetting", "hook", "remote"):
         if isinstance(table := values.get(name), str):
             values[name] = _table(table, file)
     for name in values:

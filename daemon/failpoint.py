@@ -49,6 +49,11 @@ NAMES = (
     "model:embedded",  # a batch of the next model's vectors is on the disk
     "model:swapped",  # the next model searches, its choice is not stored
     "inbox:decided",  # a decision on a proposal is on the disk, the client has no reply
+    "remote:archived",  # the bytes of a call are in the archive, its tokens are not reserved
+    "remote:reserved",  # its tokens are reserved, nothing is sent
+    "remote:answered",  # the server answered, nothing is taken
+    "remote:taken",  # its statements are in the archive, the call is not settled
+    "remote:settled",  # the call is settled
     "close:synced",  # a clean stop flushed everything, the mark is unchanged
 )
 """All fail points, in the order of the code."""

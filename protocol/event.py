@@ -239,6 +239,15 @@ class ReflectionAsked(Event, tag="reflection_asked", frozen=True, kw_only=True):
     tokens: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
 
 
+class SentPart(Event, tag="sent", frozen=True, kw_only=True):
+    """memd sent a part of the session to a remote model (W4). `text`: the exact body; `turns`: the turns in it, so that
+    forgetting one of them reaches this text. Nothing is learned from it, and no recall or transcript shows it."""
+
+    reader: str
+    text: str
+    turns: tuple[str, ...] = ()
+
+
 class Ran(Event, tag="ran", frozen=True, kw_only=True):
     """A shell command ended."""
 
@@ -274,6 +283,7 @@ AnyEvent = (
     | HandedOver
     | Reflected
     | ReflectionAsked
+    | SentPart
     | Ran
     | SessionStarted
     | SessionEnded
@@ -304,7 +314,7 @@ def trust(event: AnyEvent) -> Trust:
 def text(event: AnyEvent) -> str:
     """Return the text that memd searches, quotes and distils; "" for an event without text."""
     match event:
-        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated():
+        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated() | SentPart():
             return event.text
         case ToolCalled():
             return re.sub(r"\s+", " ", f"{event.name} {event.arguments}").strip()
@@ -325,7 +335,7 @@ def text(event: AnyEvent) -> str:
 def with_text(event: AnyEvent, words: str) -> AnyEvent:
     """Return the event with another text, for example without secrets. An event without text stays the same."""
     match event:
-        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated():
+        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated() | SentPart():
             return msgspec.structs.replace(event, text=words)
         case Ran():
             return msgspec.structs.replace(event, command=words)

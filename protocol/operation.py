@@ -16,6 +16,7 @@ from .errors import JournalCorrupt
 from .event import Origin
 from .fading import Archived, Counted, FeedbackGiven, Folded, Operation, Released, Restored, Reviewed, Slept
 from .record import Evidence, Layer, Record, Status
+from .remote import CallOutcome
 
 VERSION = 1
 """Version of the operations' layout. memd upcasts older payloads on read."""
@@ -324,6 +325,44 @@ class Moved(Operation, tag="moved", frozen=True, kw_only=True):
     unkeyed: tuple[str, ...] = ()
 
 
+class RemoteConsented(Operation, tag="remote_consented", frozen=True, kw_only=True):
+    """The user consented that a remote model reads the sessions of a pool until a time, or withdrew it with `until` "".
+    It covers one URL and the models whose names begin with `family` (W4)."""
+
+    pool: str
+    provider: str
+    url: str
+    family: str
+    until: str = ""
+    private: bool = False
+
+
+class RemoteReserved(Operation, tag="remote_reserved", frozen=True, kw_only=True):
+    """memd is about to send a part of a session to a remote model, and reserved tokens of a local day (such as
+    20260131) for it (W4). `sent`: archive seq of the capture with the bytes; `upto`: seq of the last turn in them."""
+
+    id: str
+    day: int
+    tokens: int
+    reader: str
+    document: str
+    sent: int
+    upto: int
+    size: int = 0
+
+
+class RemoteSettled(Operation, tag="remote_settled", frozen=True, kw_only=True):
+    """The outcome of a call of a remote model. `tokens` replace the reserved ones; `status`: of HTTP, 0 for none."""
+
+    id: str
+    outcome: CallOutcome
+    tokens: int
+    size: int = 0
+    pointed: int = 0
+    dropped: int = 0
+    status: int = 0
+
+
 class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):
     """Both logs are verified up to these headers (seq and hash); a start verifies only later entries."""
 
@@ -345,7 +384,8 @@ _Records = Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried
 _Decisions = Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged
 _Forgetting = Redacted | Purged | Erased | Rebased
 _Decay = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
-AnyOperation = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay | Checkpoint | Unknown
+_Remote = RemoteConsented | RemoteReserved | RemoteSettled
+AnyOperation = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay | _Remote | Checkpoint | Unknown
 
 _encoder = msgspec.msgpack.Encoder()
 _known = {str(cls.__struct_config__.tag) for cls in get_args(AnyOperation)} - {"unknown"}

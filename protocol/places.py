@@ -47,6 +47,11 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         """The file that the daemon locks while it runs, with its process id."""
         return self.data / "lock"
 
+    def remote_key(self, host: str) -> Path:
+        """The file with the key for a remote model's server, `host:port`; only the process that calls it reads it."""
+        name = "".join(c if c.isalnum() or c in ".-" else "_" for c in host)
+        return self.config / "remote_keys" / name
+
     @property
     def log(self) -> Path:
         """The daemon's log file."""

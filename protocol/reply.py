@@ -19,6 +19,7 @@ from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
 from .reflection import Reflection, ReflectionQuestion
+from .remote import RemotePreview, RemoteState, RemoteSummary
 from .scope import Agent, Bound, Left, RecordsMoved, Scope
 from .session import HandoverTaken, SessionOutcome, SessionPage, SessionsFound, SessionTurns, Summary
 from .settings import SettingList
@@ -218,6 +219,7 @@ class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     hosts: dict[str, str] = {}
     sessions_open: int = 0
     is_removed: bool = False
+    remote: RemoteSummary | None = None
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):
@@ -353,6 +355,8 @@ _SessionData = (
     | CurrentState
     | Reflection
     | ReflectionQuestion
+    | RemoteState
+    | RemotePreview
 )
 _IngestionData = Detail | TopicList
 AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData | _IngestionData

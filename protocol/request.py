@@ -33,6 +33,7 @@ from .profile import GetContext, ListInjected, Printed, Profile
 from .recall import Feedback, NeverUsed, Recall
 from .record import Kind, Status
 from .reflection import AskReflection, Reflect
+from .remote import ConsentRemote, GetRemote, PreviewRemote, StopRemote, UseRemote
 from .reply import ExportedRecord
 from .request_fields import PROTOCOL, Many, Names, Request, WaitMs
 from .scope import OpenAgent
@@ -311,10 +312,11 @@ _PoolRequests = Pools | WhyScope | BindScope | MoveRecords | LeaveProject | Open
 _Access = Grant | Revoke | ListGrants
 _Distillation = Distil | ListLetters | Retry | ListModels | UseModel
 _Ingestion = WeighItems | SummariseDocument | GetDetail | ListTopics
+_Remote = UseRemote | StopRemote | ConsentRemote | PreviewRemote | GetRemote
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
-AnyRequest = _Memory | _Distillation | _Ingestion | _Stores | _Daemon
+AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})
 """Requests that memd answers from memory; a client waits a shorter time for them."""

@@ -22,6 +22,7 @@ from .event import AnyEvent, Noted, Origin, text, with_text
 from .message_texts import fields_with_text, rewritten
 from .private import event_without_private, without_private
 from .redact import redact as short
+from .remote import UseRemote
 from .request import Backup, Backups, Capture, Forget, PreviewForget, Remember, UseModel
 from .request_fields import Request
 from .scope import OpenAgent
@@ -45,6 +46,7 @@ REFUSED: Mapping[type, frozenset[str]] = {
     OpenAgent: frozenset({"agent"}),
     PutSetting: frozenset({"name", "value"}),
     UseModel: frozenset({"folder"}),
+    UseRemote: frozenset({"provider", "model"}),
 }
 """Names and paths that the user chooses."""
 

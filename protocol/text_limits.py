@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from .corrections import Correct
 from .errors import TooLarge
-from .event import Committed, Event, Noted, Ran, Returned, Reworded, Said, ToolCalled, Wrote
+from .event import Committed, Event, Noted, Ran, Returned, Reworded, Said, SentPart, ToolCalled, Wrote
 from .message_texts import rewritten
 from .request import Capture, Edit, ImportRecords, Recall, Remember
 from .request_fields import Request
@@ -32,6 +32,7 @@ CONTENT: Mapping[type, frozenset[str]] = {
     Returned: frozenset({"text"}),
     Reworded: frozenset({"text"}),
     Said: frozenset({"text"}),
+    SentPart: frozenset({"text"}),
     ToolCalled: frozenset({"name", "arguments"}),
     Wrote: frozenset({"text"}),
 }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from ..models.distiller import ClauseReading
-from ..protocol.event import Noted, Reflected, Said, Trust, Wrote, text, trust
+from ..protocol.event import Noted, Reflected, Said, SentPart, Trust, Wrote, text, trust
 from ..protocol.operation import Step
 from ..protocol.record import OPEN_QUESTION, QUOTE_LIMIT, Span
 from . import documents, links, other_languages, sections
@@ -118,7 +118,7 @@ class Extract:
                 if question is None or not question.is_stated:
                     off = self._off | APPROVED if _is_approved(item) else self._off
                     unread.extend(_Turn(item, agent, rejections, off).statements())
-            elif not isinstance(event, Reflected):
+            elif not isinstance(event, Reflected | SentPart):
                 rejections.append(_rejection(item, "not prose"))
         statements = [meant for statement in unread if (meant := self._meant(statement, rejections))]
         scored = [self._scored(statement, rejections) for statement in statements]

@@ -51,6 +51,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "grant": ("grant", "Issue a read-only pass for an agent or a tool."),
         "grants": ("grant", "List passes and revoked sources."),
         "revoke": ("grant", "Revoke a pass, or hide everything from a source."),
+        "remote": ("remote", "Let a language model of your choice read ended sessions."),
     },
     "Projects and agents": {
         "pools": ("scope", "List pools: your personal one and one per project."),

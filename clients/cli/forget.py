@@ -161,6 +161,7 @@ def undo(names: Names, as_json: JsonFlag = False) -> None:
       memd undo claude-code:0b5c7b3e-77b1-4e0a-9c1e-4e5d7a52c3f1
       memd undo ~/.claude/projects/-home-ada-orchard
       memd undo git
+      memd undo remote:ollama               # what a remote model brought
       memd undo memd:corrections/7q3hjwch   # `memd why` shows this name
     """
     with CommandAnswer("undo", as_json) as answer, reach(PATIENCE_MS) as client:

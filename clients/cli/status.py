@@ -13,7 +13,7 @@ from ...protocol.reply import StatusText
 from ..hooks.notes import SkipCount, skipped
 from .connection import is_older, reach
 from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, shortened, styled, wrapped
-from .wording import age, count, moment, reembedding_text, reflecting, size, status_counts
+from .wording import age, count, moment, reembedding_text, reflecting, remote_text, size, status_counts
 
 if TYPE_CHECKING:
     from ..hooks.hosts import HostState
@@ -76,6 +76,8 @@ def _amounts(daemon: StatusText) -> Iterator[tuple[str, str]]:
     yield "records", f"{status_counts(daemon.records) or 'none yet'}{pools}"
     backlog = f"{count(daemon.pending, 'capture')} to process" if daemon.pending else "empty"
     yield "backlog", f"{backlog}; worker {plain(daemon.worker)}"
+    if daemon.remote:
+        yield "remote", remote_text(daemon.remote)
 
 
 def _problems(daemon: StatusText) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from ...protocol.corrections import JudgedRecord
 from ...protocol.instant import day
 from ...protocol.recall import Heard, Hit
 from ...protocol.record import STATES, Record
+from ...protocol.remote import RemoteSummary
 from ...protocol.reply import Reembedding
 from .output import plain, plain_name, shortened, styled, width, wrapped
 
@@ -47,6 +48,22 @@ def reembedding_text(reembedding: Reembedding) -> str:
     if reembedding.problem:
         return f"re-embedding stopped at {done}; {meanwhile}"
     return f"re-embedding with {plain(reembedding.model)}: {done}; until then {meanwhile}"
+
+
+def remote_text(summary: RemoteSummary, learnt: int | None = None) -> str:
+    """The remote model and its calls of today, in one line."""
+    today = summary.today
+    parts = [f"{plain_name(summary.provider)} {plain_name(summary.model)}"]
+    parts.append(f"{count(today.calls, 'call')}, {today.tokens:,} of {summary.cap:,} tokens today")
+    pointed = f"{today.pointed:,} pointed, {today.dropped:,} dropped"
+    parts.append(pointed if learnt is None else f"{pointed}, {learnt:,} learnt in all")
+    if today.timed_out:
+        parts.append(f"{today.timed_out:,} timed out")
+    if today.failed:
+        parts.append(f"{today.failed:,} failed")
+    if summary.state:
+        parts.append(plain(summary.state))
+    return " · ".join(parts)
 
 
 def age(at: str | int, now: datetime | None = None) -> str:

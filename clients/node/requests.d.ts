@@ -140,6 +140,17 @@ export interface Committed {
   subject: string;
   files?: number;
 }
+export interface ConsentState {
+  pool: string;
+  provider: string;
+  url: string;
+  family: string;
+  until: string;
+  private?: boolean;
+  holds?: boolean;
+  waiting?: number;
+  private_left?: number;
+}
 export interface ContextPackage {
   context: string;
   selected: Selected[];
@@ -498,7 +509,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | Checkpoint | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | Checkpoint | Unknown;
 }
 export interface MemoryRecord {
   id: string;
@@ -867,6 +878,81 @@ export interface Remnant {
   kind: string;
   payload: unknown;
 }
+export interface RemoteCall {
+  id: string;
+  at: string;
+  reader: string;
+  document: string;
+  outcome?: "dropped" | "failed" | "refused" | "sending" | "taken" | "timed out" | "unknown" | "unsent";
+  tokens?: number;
+  size?: number;
+  pointed?: number;
+  dropped?: number;
+  status?: number;
+  has_text?: boolean;
+}
+export interface RemoteConsented {
+  kind: "remote_consented";
+  pool: string;
+  provider: string;
+  url: string;
+  family: string;
+  until?: string;
+  private?: boolean;
+}
+export interface RemoteDay {
+  calls?: number;
+  tokens?: number;
+  pointed?: number;
+  dropped?: number;
+  timed_out?: number;
+  failed?: number;
+}
+export interface RemotePreview {
+  document: string;
+  url: string;
+  bodies: string[];
+  state: string;
+}
+export interface RemoteReserved {
+  kind: "remote_reserved";
+  id: string;
+  day: number;
+  tokens: number;
+  reader: string;
+  document: string;
+  sent: number;
+  upto: number;
+  size?: number;
+}
+export interface RemoteSettled {
+  kind: "remote_settled";
+  id: string;
+  outcome: "dropped" | "failed" | "refused" | "sending" | "taken" | "timed out" | "unknown" | "unsent";
+  tokens: number;
+  size?: number;
+  pointed?: number;
+  dropped?: number;
+  status?: number;
+}
+export interface RemoteState {
+  summary?: RemoteSummary | null;
+  url?: string;
+  host?: string;
+  dialect?: "anthropic" | "openai";
+  trusted?: boolean;
+  has_key?: boolean;
+  learnt?: number;
+  consents?: ConsentState[];
+  calls?: RemoteCall[];
+}
+export interface RemoteSummary {
+  provider: string;
+  model: string;
+  today: RemoteDay;
+  cap: number;
+  state?: string;
+}
 export interface Repository {
   root?: string;
   root_commit?: string;
@@ -981,6 +1067,14 @@ export interface Selected {
   record: MemoryRecord;
   salience: number;
   why: string;
+}
+export interface SentPart {
+  event: "sent";
+  turn: string;
+  at: string;
+  reader: string;
+  text: string;
+  turns?: string[];
 }
 export interface SessionClosed {
   kind: "session_ended";
@@ -1149,6 +1243,7 @@ export interface StatusText {
   hosts: { [name: string]: string };
   sessions_open: number;
   is_removed: boolean;
+  remote: RemoteSummary | null;
 }
 export interface Step {
   stage: string;
@@ -1276,7 +1371,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | ReflectionAsked | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | ReflectionAsked | SentPart | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */
@@ -1317,6 +1412,16 @@ export interface RequestMethods {
   reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[] }): Promise<Reflection>;
   /** Return whether the agent of a session should reflect (W4); with `now`, once a session, the question. */
   askReflection(document: string, options?: { now?: boolean }): Promise<ReflectionQuestion>;
+  /** Choose the remote model that may read ended sessions (W4). Raises InvalidRequest. */
+  useRemote(provider: string, model: string, options?: { dialect?: "anthropic" | "openai" | ""; trusted?: boolean }): Promise<RemoteState>;
+  /** Switch the remote model off, also during a call. */
+  stopRemote(): Promise<RemoteState>;
+  /** Consent that the chosen model reads a pool's sessions, or withdraw it. Raises InvalidRequest, NotFound. */
+  consentRemote(pool: string, options?: { days?: number; private?: boolean; withdraw?: boolean }): Promise<RemoteState>;
+  /** Return the exact bodies that memd would send of a session, or sent in a call. Raises NotFound. */
+  previewRemote(options?: { session?: string; call?: string }): Promise<RemotePreview>;
+  /** Return the chosen remote model, the consents, today's tokens and the last calls. */
+  remote(): Promise<RemoteState>;
   /** Return where a project or an agent stands: open items, decisions, what to watch, last sessions (C1). */
   state(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string }): Promise<CurrentState>;
   /** Add items to the current state, close or reword some (C1). `if_rev`: the revision that the user saw. Raises NotFound, InvalidRequest. */

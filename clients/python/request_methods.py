@@ -27,6 +27,7 @@ from ...protocol.profile import Delivery, Trigger
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import Kind, Record, Status
 from ...protocol.reflection import Statement
+from ...protocol.remote import CONSENT_DAYS, Dialect, RemotePreview, RemoteState
 from ...protocol.state import Rewording
 
 if TYPE_CHECKING:
@@ -354,6 +355,30 @@ class RequestMethods:
     @sends(request.AskReflection, reply.ReflectionQuestion)
     def ask_reflection(self, document: str, *, now: bool = False) -> None:
         """Return whether the agent of a session should reflect (W4); with `now`, once a session, the question."""
+
+    @sends(request.UseRemote, RemoteState)
+    def use_remote(
+        self, provider: str, model: str, *, dialect: Dialect | Literal[""] = "", trusted: bool = False
+    ) -> None:
+        """Choose the remote model that may read ended sessions (W4). Raises InvalidRequest."""
+
+    @sends(request.StopRemote, RemoteState)
+    def stop_remote(self) -> None:
+        """Switch the remote model off, also during a call."""
+
+    @sends(request.ConsentRemote, RemoteState)
+    def consent_remote(
+        self, pool: str, *, days: float = CONSENT_DAYS, private: bool = False, withdraw: bool = False
+    ) -> None:
+        """Consent that the chosen model reads a pool's sessions, or withdraw it. Raises InvalidRequest, NotFound."""
+
+    @sends(request.PreviewRemote, RemotePreview)
+    def preview_remote(self, session: str = "", *, call: str = "") -> None:
+        """Return the exact bodies that memd would send of a session, or sent in a call. Raises NotFound."""
+
+    @sends(request.GetRemote, RemoteState)
+    def remote(self) -> None:
+        """Return the chosen remote model, the consents, today's tokens and the last calls."""
 
     @sends(request.GetState, reply.CurrentState)
     def state(self, *, cwd: str = "", pools: Sequence[str] = (), agent: str = "") -> None:

@@ -22,6 +22,7 @@ from .lines import line_rows
 from .profile import card_rows
 from .projection import Tables
 from .records import Index, Records, cited_rows, key_rows, recent_rows
+from .remote_calls import RemoteTable
 from .sources import OpenSessions, SourceTable
 from .vectors import shelved_rows
 
@@ -39,7 +40,7 @@ INDEXES: Mapping[str, Index] = {
 
 FOLDS = (
     *(Records, SourceTable, ForgottenTable, Aliases, FeedbackCounts, DeadLetterTable),
-    *(OpenSessions, InboxTable, GrantTable, Counters),
+    *(OpenSessions, InboxTable, GrantTable, RemoteTable, Counters),
 )
 DATABASES = ("meta", *(name for fold in FOLDS for name in fold.databases), *INDEXES)
 
@@ -67,8 +68,9 @@ class TableSet:
         self.inbox = InboxTable(environment)
         self.counters = Counters(environment, self.records)
         self.grants = GrantTable(environment)
+        self.remote = RemoteTable(environment)
         self.feedback_counts = FeedbackCounts(environment)
-        others = (self.feedback_counts, self.dead_letters, self.open_sessions, self.inbox, self.grants)
+        others = (self.feedback_counts, self.dead_letters, self.open_sessions, self.inbox, self.grants, self.remote)
         folds = (self.records, self.sources, self.forgotten, self.aliases, *others, self.counters)
         self.tables = Tables(environment, folds, readonly=readonly)
 

@@ -44,6 +44,7 @@ from ..services.profile.profile_service import ProfileService
 from ..services.recall.recall_service import RecallService
 from ..services.records.records_service import RecordsService
 from ..services.reflection.reflection_service import ReflectionService
+from ..services.remote.remote_service import RemoteService
 from ..services.service import Service
 from ..services.sessions.handover import missing_in
 from ..services.sessions.last_time import LastTime
@@ -146,7 +147,19 @@ class Daemon:
             core, writer, reactivate=lifecycle.reactivate, distil=distillation.wake, link=linked
         )
         state = StateService(core, opening.pool)
-        sources = StatusSources(models, capture.pauses, lambda: distillation.state, lambda: settings.problem)
+        reflection = ReflectionService(
+            core,
+            writer,
+            state.hand_over,
+            missing=missing_in,
+            is_left_out=lambda origin: bool(capture.pauses.skip(origin, from_micros(world.now()))),
+        )
+        remote = RemoteService(
+            core, writer, take=reflection.take, distil=distillation.wake, paused=lambda: capture.pauses.everywhere
+        )
+        sources = StatusSources(
+            models, capture.pauses, lambda: distillation.state, lambda: settings.problem, remote.summary
+        )
 
         self._services: Sequence[Service] = (
             distillation,
@@ -156,13 +169,8 @@ class Daemon:
             RecordsService(stores, core.directory, core.timeline, lifecycle.change_condition, distillation.wake),
             SessionsService(stores),
             state,
-            ReflectionService(
-                core,
-                writer,
-                state.hand_over,
-                missing=missing_in,
-                is_left_out=lambda origin: bool(capture.pauses.skip(origin, from_micros(world.now()))),
-            ),
+            reflection,
+            remote,
             LinksService(stores, core.directory, world),
             IngestionService(
                 core,

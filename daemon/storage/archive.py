@@ -215,23 +215,27 @@ class Archive:
             newest = {key: _seq(key, stored) for key, stored in rows_with(transaction, self._index, prefix)}
         return newest | {key: seq for key, seq in tail if key.startswith(prefix)}
 
-    def turns(self, document: str) -> list[Captured]:
-        """Return the newest captures of a document's turns, in order, without removed payloads."""
+    def numbered(self, document: str) -> list[tuple[int, Captured]]:
+        """Return the newest captures of a document's turns with their seqs, in order, without removed payloads."""
         keys = {seq: key for key, seq in self._seqs_in(document).items()}
-        captures: list[Captured] = []
+        captures: list[tuple[int, Captured]] = []
         for first, last in _runs(sorted(keys)):
             entries = self.log.slice(first - 1, last + 1 - first) if first else []
             if len(entries) != last + 1 - first:
                 raise self._index_error(f"does not match capture {last}")
             for entry in entries:
                 if captured := self._checked(entry.seq, keys[entry.seq], entry):
-                    captures.append(captured)
+                    captures.append((entry.seq, captured))
         return captures
 
     def turns_since(self, document: str, seq: int) -> list[tuple[int, Captured]]:
         """Return the newest captures of a document's turns that were stored after `seq`, in order, with their seqs."""
         seqs = sorted((number, key) for key, number in self._seqs_in(document).items() if number > seq)
         return [(number, captured) for number, key in seqs if (captured := self._at(number, key))]
+
+    def turns(self, document: str) -> list[Captured]:
+        """Return the newest captures of a document's turns, in order, without removed payloads."""
+        return [captured for _, captured in self.numbered(document)]
 
     def span(self, span: Span) -> str | None:
         """Return the captured text of a span, or None if the turn is unknown or its payload removed."""

@@ -19,6 +19,7 @@ from memd.protocol.operation import (
     Hidden,
     PoolOpened,
     Redacted,
+    RemoteReserved,
     SessionClosed,
     SessionOpened,
     Turns,
@@ -122,6 +123,9 @@ OPERATIONS = (
     Distilled(archive_seq=1, captures=1, candidates=0, failed=(Failure(1, f"h:{WORD}", WORD, "scan", WORD),)),
     FeedbackGiven(agent=WORD),
     Hidden(documents=(f"h:{WORD}", "h:s"), before=(), after=()),
+    RemoteReserved(
+        id="c", day=20260131, tokens=9, reader="remote:a/b", document=f"h:{WORD}", sent=1, upto=1
+    ),
     Redacted(turns=(Turns(f"h:{WORD}", ("1",)), Turns("h:s", (WORD, "2"))), sessions=(f"h:{WORD}",)),
 )  # fmt: skip
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Node = TypeVar("Node", Path, str)
 
@@ -200,6 +200,14 @@ def test_only_the_storage_layer_of_the_daemon_imports_lmdb(shipped: dict[Path, a
     daemon = {path: tree for path, tree in shipped.items() if path.parts[0] == "daemon"}
     outside = [path for path in imports_of("lmdb", daemon) if not path.startswith("daemon/storage/")]
     assert outside == []
+
+
+def test_only_the_process_of_a_remote_call_imports_an_http_client_W4(
+    shipped: dict[Path, ast.Module], pyproject: dict[str, Any]
+) -> None:
+    clients = ("httpx", "requests", "urllib3", "aiohttp", "openai", "anthropic")
+    assert [path for name in clients for path in imports_of(name, shipped)] == ["daemon/services/remote/child.py"]
+    assert not [line for line in pyproject["project"]["dependencies"] if line.startswith(clients)]
 
 
 def test_packages_import_each_other_by_relative_imports(shipped: dict[Path, ast.Module]) -> None:

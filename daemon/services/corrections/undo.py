@@ -25,6 +25,8 @@ from ..write_thread import Writer
 
 POLL_S = 0.05
 STALLED_S = 60.0
+REMOTE = "remote:"
+"""Prefix of the names of remote models, which are undone like sources (W4)."""
 
 
 class SessionUndo:
@@ -66,11 +68,21 @@ class SessionUndo:
     def _documents(self, names: Sequence[str]) -> tuple[str, ...]:
         documents: set[str] = set()
         for name in names:
+            if name.startswith(REMOTE):
+                documents.add(self._reader(name))
+                continue
             try:
                 documents |= self._stores.sources.documents_named(name, source=True)
             except NotFound:
                 documents |= self._stores.sources.documents_named(name, source=False)
         return tuple(sorted(documents))
+
+    def _reader(self, name: str) -> str:
+        """Return the name of a remote model, or of a provider with all its models. Raises NotFound if memd never called
+        it."""
+        if not any(_covers(name, call.reserved.reader) for call in self._stores.remote.calls()):
+            raise NotFound(f"memd never called {name}", hint="`memd remote status` lists the calls")
+        return name
 
     def _settle(self, documents: Iterable[str], progress: Progress) -> None:
         """Wait until the captures so far are distilled."""
@@ -125,6 +137,9 @@ class SessionUndo:
                 continue
             if record.status == "retired" and record.superseded_by:
                 retired.append(record)
+            if _is_by(record, documents) and not is_edited(record):
+                hidden[record.id] = record
+                continue
             if not _documents(grounds.cited(record)) & inside:
                 continue
             words = {span.document for span in record.provenance.spans}
@@ -218,6 +233,17 @@ class SessionUndo:
             return False
         holder = self._stores.records.holding_key(record.pool, record.key)
         return bool(holder) and holder not in ids
+
+
+def _is_by(record: Record, names: Iterable[str]) -> bool:
+    """Whether a remote model of one of these names, `remote:PROVIDER` or `remote:PROVIDER/MODEL`, led to a record."""
+    reader = record.provenance.distiller
+    return reader.startswith(REMOTE) and any(_covers(name, reader) for name in names)
+
+
+def _covers(name: str, reader: str) -> bool:
+    """Whether a name is that of a reader, or of its provider."""
+    return reader == name or reader.startswith(f"{name}/")
 
 
 def _documents(turns: Iterable[grounds.Turn]) -> set[str]:

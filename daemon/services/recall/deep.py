@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ....protocol.event import Captured, Returned, text, trust
+from ....protocol.event import Captured, Returned, SentPart, text, trust
 from ....protocol.recall import Belief, Hit, Line, Linked, Recall, Recalled
 from ....protocol.record import LIVE, QUOTE_LIMIT, Record
 from ...projections.graph import edge
@@ -134,7 +134,7 @@ class DeepRecall:
         words = text(captured.event)
         if (
             not words
-            or isinstance(captured.event, Returned)
+            or isinstance(captured.event, Returned | SentPart)
             or not may_read(asker.caller, captured.document, captured.event.turn)
         ):
             return False

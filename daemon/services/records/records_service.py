@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ....protocol.corrections import RecordList
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.event import text
+from ....protocol.event import SentPart, text
 from ....protocol.fading import Reviewed
 from ....protocol.history import GetHistory, GetTimeline, History, Version
 from ....protocol.instant import micros
@@ -185,6 +185,8 @@ class RecordsService(Service):
         span, turns = record.provenance.spans[0], {(span.document, span.turn) for span in record.provenance.spans}
         for _, captured in self._stores.archive.around(span.document, span.turn, BEFORE, AFTER):
             event = captured.event
+            if isinstance(event, SentPart):
+                continue
             if (words := text(event)) and may_read(caller, span.document, event.turn):
                 cited = (span.document, event.turn) in turns
                 yield Line(turn=event.turn, at=event.at, who=speaker(captured), text=words, cited=cited)

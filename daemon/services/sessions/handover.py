@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ....protocol.event import HANDOVER, Captured, Checked, Committed, HandedOver, text
+from ....protocol.event import HANDOVER, Captured, Checked, Committed, HandedOver, SentPart, text
 from ....protocol.session import HandOver, HandoverLine
 
 _CODE = re.compile(r"`([^`\n]{2,200})`")
@@ -116,7 +116,7 @@ def missing_in(captures: Sequence[Captured], line: str) -> tuple[str, ...]:
 def _told(captures: Sequence[Captured]) -> Iterator[str]:
     for captured in captures:
         match captured.event:
-            case HandedOver():
+            case HandedOver() | SentPart():
                 continue
             case Committed() as commit:
                 yield f"{commit.id} {commit.subject} {commit.files}"

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Literal, NamedTuple
 
 from ....protocol.event import (
@@ -41,6 +41,9 @@ LEAST_EDITS = 3
 
 SITTING = 4 * 3600 * 1_000_000
 """Microseconds without an event after which a request begins another part of a session."""
+
+PAUSE = 300 * 1_000_000
+"""Microseconds between a message and a call, above which the message ended an answer."""
 
 TITLE_STEMS = 4
 """Least stems, without stop words, of a request that gives the title."""
@@ -121,7 +124,11 @@ class SessionReading:
         told = [call for call in self._calls() if is_committing(call)]
         subjects = dict.fromkeys(_subject_in(call.arguments) for call in told if call.turn not in seen)
         known = [commit.subject for commit in self.commits]
-        return [words for words in subjects if not any(words and subject.startswith(words[:-1]) for subject in known)]
+        return [
+            words
+            for words in subjects
+            if not any(words and subject.startswith(words[:-1].rstrip()) for subject in known)
+        ]
 
     @property
     def kept_files(self) -> Counter[str]:
@@ -241,7 +248,9 @@ class SessionReading:
         """Whether the session ends with a call, although its agent ends answers with a message."""
         acts = [captured.event for captured in self.captures if isinstance(captured.event, Said | ToolCalled)]
         speaks = any(isinstance(act, Said) and act.role == "assistant" for act in acts)
-        return not self.broke_off and speaks and isinstance(acts[-1], ToolCalled)
+        if self.broke_off or not speaks or not isinstance(acts[-1], ToolCalled):
+            return False
+        return not is_answered(self.captures[self.captures.index(self.requests[-1]) :])
 
     def _planned(self) -> Iterator[OpenItem]:
         """Yield the open items of the agent's plan, unless the agent left it behind. One that it began may be done if
@@ -344,6 +353,16 @@ def _subject_in(arguments: str) -> str:
     """Return the subject of a command that commits, which may be cut off."""
     found = _MESSAGE.search(arguments.replace('\\"', '"').replace("\\n", "\n"))
     return cut(found[1].strip(" \"'")) if found else ""
+
+
+def is_answered(captures: Sequence[Captured]) -> bool:
+    """Whether the agent answers: it says something, and no call follows within minutes."""
+    acts = [captured.event for captured in captures if isinstance(captured.event, Said | ToolCalled)]
+    for act, after in zip_longest(acts, acts[1:]):
+        ends = not isinstance(after, ToolCalled) or micros(after.at) - micros(act.at) > PAUSE
+        if ends and isinstance(act, Said) and act.role == "assistant":
+            return True
+    return False
 
 
 def is_answer(captured: Captured) -> bool:

@@ -17,7 +17,7 @@ from ....protocol.record import Record
 from ....protocol.session import SummaryLine
 from ....stages.commitments import subject
 from ...projections.records import Records
-from .reading import SENTENCE, SessionReading, cut, first_line, is_answer, is_request, parts_of, path_of
+from .reading import SENTENCE, SessionReading, cut, first_line, is_answer, is_answered, is_request, parts_of, path_of
 
 ASKED, FILES, FIRST_COMMITS, LAST_COMMITS, LEARNT = 6, 6, 3, 4, 3
 """Most of each in a part."""
@@ -169,7 +169,10 @@ def _is_last_of_answer(captures: Sequence[Captured], place: int) -> bool:
 
 def _without_a_word(part: SessionReading, captures: Sequence[Captured]) -> Iterator[SummaryLine]:
     """Yield what the agent still did after its last message, and for which request."""
-    asked = next((captured for captured in reversed(captures) if is_request(captured)), None)
+    place = max((place for place, captured in enumerate(captures) if is_request(captured)), default=-1)
+    asked, captures = captures[place] if place >= 0 else None, captures[place + 1 :]
+    if is_answered(captures):  # in words that tell nothing alone
+        return
     calls = [captured.event for captured in captures if isinstance(captured.event, ToolCalled)]
     edits = sum(bool(path_of(call)) for call in calls)
     counts = [(edits, "edit"), (len(calls) - edits, "other call")]

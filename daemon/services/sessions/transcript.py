@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....protocol.errors import NotFound
-from ....protocol.event import Captured, text
+from ....protocol.event import Captured, SentPart, text
 from ....protocol.session import Citation, GetTranscript, SessionTurns, TranscriptTurn
 from ...projections.records import Records
 from ..statements import covered, speaker, stated_spans
@@ -14,7 +14,7 @@ from ..statements import covered, speaker, stated_spans
 
 def transcript(request: GetTranscript, document: str, captures: Sequence[Captured], records: Records) -> SessionTurns:
     """Return the part of a session's turns that a request asks for. Raises NotFound."""
-    spoken = [captured for captured in captures if text(captured.event)]
+    spoken = [captured for captured in captures if text(captured.event) and not isinstance(captured.event, SentPart)]
     first = 0
     if request.around:
         places = (place for place, captured in enumerate(spoken) if captured.event.turn == request.around)

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from .... import __version__
 from ....protocol.instant import from_micros
 from ....protocol.pauses import Pauses
+from ....protocol.remote import RemoteSummary
 from ....protocol.reply import Done, Outcome, Reembedding, StatusText
 from ....protocol.request import PROTOCOL, GetStatus, ListActivity, Stop
 from ....stages.batch import PERSONAL
@@ -48,12 +49,14 @@ class PauseStatus(Protocol):
 
 
 class StatusSources(NamedTuple):
-    """What the status asks beside the stores; `worker`: the state of the distiller, `settings_problem`: "" for none."""
+    """What the status asks beside the stores; `worker`: the state of the distiller, `settings_problem`: "" for none;
+    `remote`: the remote model, None while it is off."""
 
     models: ModelStatus
     pauses: PauseStatus
     worker: Callable[[], str]
     settings_problem: Callable[[], str]
+    remote: Callable[[], RemoteSummary | None]
 
 
 class StatusService(Service):
@@ -87,7 +90,7 @@ class StatusService(Service):
 
     def status(self, request: GetStatus) -> StatusText:
         """Return the state of the daemon (U6)."""
-        stores, (models, pauses, worker, settings_problem) = self._stores, self._sources
+        stores, (models, pauses, worker, settings_problem, remote) = self._stores, self._sources
         progress = stores.sources.progress()
         tally = stores.records.tally()
         counts: Counter[str] = Counter()
@@ -123,4 +126,5 @@ class StatusService(Service):
             hosts={host: from_micros(at) for host, at in self._activity.hosts},
             sessions_open=len(stores.open_sessions.documents()),
             is_removed=not stores.are_in_place,
+            remote=remote(),
         )
