@@ -12,9 +12,9 @@ from .instant import Instant
 from .request_fields import Request
 
 Quote = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
-Reason = Literal["not found", "too short", "not prose", "private"]
+Reason = Literal["not found", "too short", "not prose", "private", "hidden"]
 """Why a statement is refused: a quote is not in the session, has too few words to tell where it stands, stands in a
-call of a tool or its output, or holds what memd left out."""
+call of a tool or its output, holds what memd left out, or holds words that the user hid."""
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,6 +90,7 @@ _REFUSALS: dict[Reason, str] = {
     "not found": "the session does not have a quote of it: quote verbatim, or leave it out",
     "too short": "its quotes are too short to tell where they stand: add the question or the sentence before",
     "not prose": "its words stand in a tool call or a tool's output",
+    "hidden": "the user does not want these words remembered",
     "private": "its words are private or secret",
 }
 

@@ -38,6 +38,7 @@ from ..core import Core
 from ..events import CapturesCommitted
 from ..outgoing_screen import flags_in
 from ..service import Handlers, Service, owner
+from ..statements import stated_spans
 from ..token_estimate import tokens
 from ..write_thread import Writer
 from .question import AGENT, ASKED, QUESTION, ReflectionProgress
@@ -132,6 +133,8 @@ class ReflectionService(Service):
         pointed: list[Pointed] = []
         for number, statement in enumerate(statements):
             answer = quotes.pointed(statement)
+            if isinstance(answer, Pointed) and self._is_hidden(document, answer):
+                answer = "hidden"
             if isinstance(answer, Pointed):
                 pointed.append(answer)
             else:
@@ -154,6 +157,14 @@ class ReflectionService(Service):
         self._activity.note("reflected", what)
         taken = len(event.statements)
         return Reflection(taken=taken, refused=tuple(refused), refused_title=refused_title, tokens=cost)
+
+    def _is_hidden(self, document: str, pointed: Pointed) -> bool:
+        """Whether a quote has words of a record that the user hid."""
+        return any(
+            record.status == "hidden" and any(span.start < quote.end and quote.start < span.end for span in spans)
+            for quote in pointed.quotes
+            for record, spans in stated_spans(self._stores.records, document, quote.turn)
+        )
 
     def _turn(self, document: str) -> str:
         """Return the name of a session's next reflection. Called on the write thread."""

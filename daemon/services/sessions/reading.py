@@ -154,6 +154,12 @@ class SessionReading:
         )
         return list(dict.fromkeys(" ".join(match.split()) for match in found))
 
+    @property
+    def refused_calls(self) -> list[ToolCalled]:
+        """The calls that the user did not allow."""
+        calls = (captured.event for captured in self.captures if isinstance(captured.event, ToolCalled))
+        return [call for call in calls if call.outcome == "refused"]
+
     def _calls(self) -> list[ToolCalled]:
         """Return the calls that went well, as far as the host tells; a last one without a result may not have run."""
         calls = [captured.event for captured in self.captures if isinstance(captured.event, ToolCalled)]
@@ -330,8 +336,11 @@ def check_kind(what: str) -> str:
 
 def path_of(call: ToolCalled) -> str:
     """Return the file that a call edited, "" for another call; its last two parts, as a reader knows it."""
-    if call.outcome in {"error", "refused"}:
-        return ""
+    return "" if call.outcome in {"error", "refused"} else edited_path(call)
+
+
+def edited_path(call: ToolCalled) -> str:
+    """Return the file that a call was to edit, "" for another call."""
     found = _PATCHED.search(call.arguments)
     if found is None and call.name.casefold() in _EDITS:
         found = _PATH.search(call.arguments) or _COMMAND_PATH.search(call.arguments)

@@ -17,7 +17,18 @@ from ....protocol.record import Record
 from ....protocol.session import SummaryLine
 from ....stages.commitments import subject
 from ...projections.records import Records
-from .reading import SENTENCE, SessionReading, cut, first_line, is_answer, is_answered, is_request, parts_of, path_of
+from .reading import (
+    SENTENCE,
+    SessionReading,
+    cut,
+    edited_path,
+    first_line,
+    is_answer,
+    is_answered,
+    is_request,
+    parts_of,
+    path_of,
+)
 
 ASKED, FILES, FIRST_COMMITS, LAST_COMMITS, LEARNT = 6, 6, 3, 4, 3
 """Most of each in a part."""
@@ -31,6 +42,9 @@ SUBJECT = 60
 ASKED_WIDTH = 120
 """Most characters of a request at which a session ends."""
 
+REFUSED = 120
+"""Most characters of a call that the user refused."""
+
 CALLS = 3
 """Calls after the last message, without an edit, that are told."""
 
@@ -41,6 +55,7 @@ MOST = 25
 """Lines of a part."""
 
 _NO_END = re.compile(r"API Error|No response requested|\[Request interrupted|Request timed out", re.IGNORECASE)
+_COMMAND = re.compile(r'"(?:command|cmd)"\s*:\s*"((?:[^"\\]|\\.)+)')
 _FENCED = re.compile(r"```.*?(?:```|$)", re.DOTALL)
 _NEXT = re.compile(r"(?:let me|i.ll|i will|now i|next,? i|let.s)\b", re.IGNORECASE)
 _UNTOLD = (":", "?", "…")
@@ -98,12 +113,22 @@ def _done(part: SessionReading) -> Iterator[SummaryLine]:
         yield SummaryLine(section="done", text=_files("edited after the last commit:", pending))
     if steps := part.git_steps:
         yield SummaryLine(section="done", text=cut(f"ran {' · '.join(steps[-STEPS:])}"))
+    if refused := part.refused_calls:
+        count = f"{len(refused):,} calls, the last one" if len(refused) > 1 else "a call"
+        text = cut(f"you refused {count}: {refused[-1].name} {_told(refused[-1])}".rstrip(), REFUSED)
+        yield SummaryLine(section="done", text=text, turn=refused[-1].turn)
     if part.checks:
         last = part.checks[-1]
         runs = f"{len(part.checks):,} checks, the last" if len(part.checks) > 1 else "one check, it"
         state = "is unclear" if last.state == "unclear" else last.state
         after = "" if last.state == "failed" else _edits_after(part, last)
         yield SummaryLine(section="done", text=f"{runs} {state}: {last.what}{after}", turn=last.turn)
+
+
+def _told(call: ToolCalled) -> str:
+    """Return what a call was about: its file, else its command, "" where it has neither."""
+    command = _COMMAND.search(call.arguments)
+    return edited_path(call) or (command[1] if command else "")
 
 
 def _files(what: str, files: Counter[str]) -> str:
