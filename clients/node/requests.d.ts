@@ -860,7 +860,7 @@ export interface Refusal {
 }
 export interface RefusedStatement {
   number: number;
-  reason: "not found" | "not prose" | "private" | "too short";
+  reason: "hidden" | "not found" | "not prose" | "private" | "too short";
 }
 export interface Released {
   kind: "released";
