@@ -85,7 +85,8 @@ def terminal(shell: str, home: dict[str, str], memd: Callable[..., Any], tmp_pat
         here = places(home, os.getuid())
         text = memd("shell", "init", shell).text
         file.write_text(script(shell, here, program) if program else text)
-        environment = {**home, "HOME": str(tmp_path), "TERM": "dumb", "HISTFILE": "", "XDG_RUNTIME_DIR": "", **changes}
+        fixed = {"HOME": str(tmp_path), "TERM": "dumb", "HISTFILE": "", "XDG_RUNTIME_DIR": "", "PS1": "$ "}
+        environment = {**home, **fixed, **changes}
         found = Terminal(shell, environment, tmp_path)
         prompt = "PS1=MEMD-'READY> '"
         found.run(f"{early}; {prompt}; unset zle_bracketed_paste; source {file}")
