@@ -35,7 +35,7 @@ _CHECKS = re.compile(
     rf"|golangci-lint|shellcheck|{_RUNNERS}(?:test|lint|build|check|typecheck|type-check|tsc|ci)[\w:-]*"
     r"|cargo (?:test|nextest|check|clippy|build)|go (?:test|vet|build)|mix (?:test|compile|credo|dialyzer)"
     r"|(?:\./)?(?:gradlew?|mvnw?) (?:\S+ )*(?:test|check|build|verify|package)|(?:dotnet|swift) (?:test|build)"
-    r"|make (?:\S+ )*(?:test|check|lint|build)s?|rake (?:test|spec)|bazel (?:test|build))(?=[\s:]|$)"
+    r"|make (?:\S+ )*(?:test|check|lint|build)s?|rake (?:test|spec)|bazel (?:test|build)|pre-commit run)(?=[\s:]|$)"
 )
 _FAILED_COUNT = re.compile(r"(?<![\w.])(\d+) (?:tests? |specs? )?(?:failed|failing|failures?|errors?)\b", re.IGNORECASE)
 _PASSED_COUNT = re.compile(r"(?<![\w.])(\d+) (?:tests? |specs? )?(?:passed|passing|passes)\b", re.IGNORECASE)

@@ -130,6 +130,7 @@ def test_several_blocks_of_a_line_have_turns_of_their_own(tmp_path: Path) -> Non
         ("<command-name>/mcp</command-name>\n  <command-message>mcp</command-message>", "command-name"),
         ("<local-command-stdout>done</local-command-stdout>", "local-command-stdout"),
         ("<system-reminder>never mention this</system-reminder>", "system-reminder"),
+        ("Operation stopped by hook: Another session is active", "stopped by a hook"),
         ('{"task_id":"b1","tool_use_id":"t1","description":"Push"}', "task-notification"),
         ("This session is being continued from a previous conversation that ran out.", "compaction summary"),
         ("<command-name>/clear</command-name><command-args>  </command-args>", "command-name"),

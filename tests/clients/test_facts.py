@@ -95,3 +95,11 @@ def test_commits_have_their_id_subject_and_files_C2() -> None:
 )
 def test_the_command_of_a_call_may_be_cut_off(arguments: str, command: str) -> None:
     assert command_of(arguments) == command
+
+
+def test_pre_commit_is_a_check_C2() -> None:
+    (fact,) = told(
+        "git add -A && pre-commit run --all-files", "mypy....Failed\n- exit code: 1\nerror: 3 errors", "error"
+    )
+    assert isinstance(fact, Checked) and (fact.what, fact.state) == ("pre-commit run", "failed")
+    assert told("cat .pre-commit-config.yaml", "repos:") == []

@@ -275,3 +275,14 @@ def test_a_command_that_only_names_a_commit_is_no_commit_C2(daemon: Any) -> None
         agent(5, "The hook writes the index."),
     ]
     assert not any("commit" in line.text for line in told(daemon, events).lines if line.section == "done")
+
+
+def test_a_request_that_was_typed_again_is_told_once_C2(daemon: Any) -> None:
+    request = "Look at the pear table, it is slow since yesterday."
+    events: list[AnyEvent] = [
+        user(1, request),
+        user(2, request),
+        edit(3, "/orchard/src/pears.py"),
+        agent(4, "The index was missing."),
+    ]
+    assert [line.text for line in told(daemon, events).lines if line.section == "asked"] == [request]

@@ -84,10 +84,12 @@ def _asked(part: SessionReading) -> Iterator[SummaryLine]:
         for place, captured in enumerate(part.requests)
         if len(subject(part.words(captured))) >= STEMS and not is_answer(captured)
     ]
-    most = sorted(telling, key=lambda place: (-weights[place], place))[:ASKED]
-    for place in sorted(most):
-        captured = part.requests[place]
-        yield SummaryLine(section="asked", text=cut(first_line(part.words(captured))), turn=captured.event.turn)
+    lines: dict[str, int] = {}  # each once: a request that was typed again
+    for place in sorted(telling, key=lambda place: (-weights[place], place)):
+        if len(lines) < ASKED:
+            lines.setdefault(cut(first_line(part.words(part.requests[place]))), place)
+    for words, place in sorted(lines.items(), key=lambda row: row[1]):
+        yield SummaryLine(section="asked", text=words, turn=part.requests[place].event.turn)
 
 
 def _done(part: SessionReading) -> Iterator[SummaryLine]:
