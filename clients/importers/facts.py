@@ -44,8 +44,8 @@ _BROKEN_OFF = re.compile(
     r"(?:command|execution|process|request) (?:was )?(?:aborted|interrupted|cancell?ed|timed out)", re.I
 )
 _FAILED = re.compile(
-    r"^(?:FAIL(?:ED)?\b|--- FAIL|error(?:\[\w+\])?:|npm ERR!|\s*✖|Traceback \(most recent|BUILD FAILED|make: \*\*\*"
-    r"|Exit code [1-9]|Compilation error)|error TS\d+|test result: FAILED|could not compile|ELIFECYCLE",
+    r"^(?:FAIL(?:ED)?\b|--- FAIL|[Ee]rror(?:\[\w+\])?:|- exit code: [1-9]|npm ERR!|\s*✖"
+    r"|Traceback \(most recent|BUILD FAILED|make: \*\*\*|Exit code [1-9]|Compilation error)|error TS\d+|test result: FAILED|could not compile|ELIFECYCLE",
     re.MULTILINE,
 )
 _PASSED = re.compile(

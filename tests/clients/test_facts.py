@@ -102,4 +102,8 @@ def test_pre_commit_is_a_check_C2() -> None:
         "git add -A && pre-commit run --all-files", "mypy....Failed\n- exit code: 1\nerror: 3 errors", "error"
     )
     assert isinstance(fact, Checked) and (fact.what, fact.state) == ("pre-commit run", "failed")
+    (fact,) = told(
+        "pre-commit run --all-files", "ruff....Passed\nmypy....Failed\n- hook id: mypy\n- exit code: 1\n", "ok"
+    )
+    assert isinstance(fact, Checked) and fact.state == "failed"
     assert told("cat .pre-commit-config.yaml", "repos:") == []
