@@ -45,7 +45,8 @@ _BROKEN_OFF = re.compile(
 )
 _FAILED = re.compile(
     r"^(?:FAIL(?:ED)?\b|--- FAIL|[Ee]rror(?:\[\w+\])?:|- exit code: [1-9]|npm ERR!|\s*✖"
-    r"|Traceback \(most recent|BUILD FAILED|make: \*\*\*|Exit code [1-9]|Compilation error)|error TS\d+|test result: FAILED|could not compile|ELIFECYCLE",
+    r"|Traceback \(most recent|BUILD FAILED|make: \*\*\*|Exit code [1-9]|Compilation error)"
+    r"|error TS\d+|test result: FAILED|could not compile|ELIFECYCLE",
     re.MULTILINE,
 )
 _PASSED = re.compile(
