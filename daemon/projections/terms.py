@@ -43,6 +43,9 @@ as much."""
 BESIDE = 24
 """Terms of the text beside a document that are indexed, at most."""
 
+LEAST_WEIGHT = 1e-7
+"""Least weight of a term in the index, by which its weight in a scope is divided: that of one in all of many texts."""
+
 CACHED_NAMES = 200_000
 COMMIT_AT = 20_000
 """Texts that a long replay puts before it commits."""
@@ -319,7 +322,7 @@ class TermIndex:
             for mark, count in zip(marks, counts, strict=True):
                 if count:
                     match = query.term_query(self._schema, "terms", mark + term)
-                    boost = weight * share / max(0.05, _idf(everything, count))
+                    boost = weight * share / max(LEAST_WEIGHT, _idf(everything, count))
                     clauses.append((occur.Should, query.boost_query(match, boost)))
             for mark in [mark for mark, count in zip(marks, kinds, strict=False) if count]:
                 match = query.term_query(self._schema, field, mark + term)
@@ -343,7 +346,7 @@ class TermIndex:
         for term, share in shares.items():
             indexed = searcher.doc_freq("terms", term)
             weight = idf[term] = _idf(total, indexed + sum(term in waiting.counts for waiting in tail))
-            boost = weight * share / max(0.05, _idf(everything, indexed))  # as if all were indexed
+            boost = weight * share / max(LEAST_WEIGHT, _idf(everything, indexed))  # as if all were indexed
             should.append((occur.Should, query.boost_query(query.term_query(schema, "terms", term), boost)))
         clauses = [(occur.Must, query.boolean_query(should))]
         if groups is not None:

@@ -51,3 +51,16 @@ def test_other_categories_make_another_index_Q7(tmp_path: Path) -> None:
     same.close()
     del same
     assert TermIndex(tmp_path / "index", scoped=True, categories="b").applied == 0
+
+
+@pytest.mark.parametrize("scoped", [False, True])
+def test_a_word_of_every_text_keeps_its_share_of_the_possible_score_after_a_commit_Q7(
+    tmp_path: Path, scoped: bool
+) -> None:
+    index = TermIndex(tmp_path / "index", scoped=scoped)
+    texts = [TermDocument(f"text{n}", "pool", True, f"tabs before spaces {n}") for n in range(200)]
+    index.put([(text, 1) for text in texts], (), 1)
+    for _ in range(2):
+        found = index.search("tabs", ["pool"], 5)
+        assert len(found.by_id) == 5 and 0.4 < max(found.by_id.values()) / found.possible < 1
+        index.commit()
