@@ -30,7 +30,7 @@ from .reading import (
     path_of,
 )
 
-ASKED, FILES, FIRST_COMMITS, LAST_COMMITS, LEARNT = 6, 6, 3, 4, 3
+ASKED, FILES, FIRST_COMMITS, LAST_COMMITS, LEARNT = 6, 6, 3, 4, 2
 """Most of each in a part."""
 
 STEPS = 4
