@@ -120,3 +120,15 @@ def test_an_empty_reflection_and_an_unknown_session_are_refused_W4(client: Clien
 def test_open_items_are_checked_like_those_of_a_hand_over_W4_C1(client: Client) -> None:
     taken = client.reflect(DOCUMENT, open=["order a new idler pulley", "mend src/press/idler.py line 4711"])
     assert (taken.open, taken.refused_open) == (1, ("mend src/press/idler.py line 4711",))
+
+
+def test_forgotten_words_are_not_taken_again_W4_T10(client: Client) -> None:
+    quote = "The squeak comes from the worn idler pulley, as the wear marks show"
+    client.reflect(DOCUMENT, statements=[statement("lesson", quote)])
+    settle(client)
+    (record,) = by_reader(client)
+    job = client.forget(ids=[record.id])
+    while job.state == "running":
+        job = client.job(job.id)
+    taken = client.reflect(DOCUMENT, statements=[statement("lesson", quote)])
+    assert taken.taken == 0 and taken.refused
