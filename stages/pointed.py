@@ -79,10 +79,8 @@ class Reflections:
     def _candidate(
         self, item: Item, reader: str, pointed: Pointed, passages: Sequence[_Passage], agent: Sequence[AgentText]
     ) -> Candidate:
-        """Return the candidate of a statement: the user's last words, or the first words where the user says nothing,
-        with the other passages before it."""
-        main = next((passage for passage in reversed(passages) if passage.trust == "user"), passages[0])
-        others = [passage for passage in passages if passage is not main]
+        """Return the candidate of a statement: its last passage, whose speaker gives the trust, after the others."""
+        *others, main = passages
         quoted = msgspec.structs.replace(item, seq=main.seq, captured=main.captured, quoted=())
         earlier = [told for told in agent if told.seq < main.seq]
         source, is_believed = self._judged(quoted, main, earlier)

@@ -34,7 +34,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     categories: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Raise InvalidRequest for several decisions at once, and for a number that is none."""
+        """Raise InvalidRequest if the user made several decisions, or named a negative number of items."""
         given = bool(self.choose), bool(self.top), self.all, self.by_category or bool(self.categories)
         if sum(given) > 1:
             raise InvalidRequest("several decisions at once", hint="give one of: choose, top, all, by category")

@@ -83,6 +83,15 @@ def test_an_approved_proposal_rests_on_both_turns_W4(client: Client) -> None:
     assert record.provenance.trust == "user"
 
 
+def test_passages_stand_in_the_order_of_the_session_W4(client: Client) -> None:
+    finding = "The squeak comes from the worn idler pulley, as the wear marks show"
+    client.reflect(DOCUMENT, statements=[statement("lesson", finding, "The press squeaks again")])
+    settle(client)
+    (record,) = by_reader(client)
+    assert record.content == f"The press squeaks again → {finding}"
+    assert record.provenance.trust == "assistant", "the agent has the last word"
+
+
 @pytest.mark.parametrize(
     ("quotes", "reason"),
     [

@@ -256,7 +256,7 @@ class IngestionService(Service):
 
 
 def _report(record: Record | None, reading: DocumentReading, groups: int, written: int) -> Report:
-    """Return the report of a summary; without a record there is none."""
+    """Return the report of a job; its summary is empty without a record."""
     content = record.content if record else ""
     return {
         "id": record.id if record else "",

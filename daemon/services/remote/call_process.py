@@ -28,9 +28,9 @@ class CallProcess:
         self._is_closed = False
 
     def call(self, task: RemoteTask, withheld: Callable[[], str]) -> CallAnswer:
-        """Return the outcome of a call. `withheld`: why nothing may be sent, "" if it may; asked at the last moment, so
-        that whoever changes that and calls `end` then stops it. A process that ends without an answer leaves it open
-        whether the call was sent."""
+        """Return the outcome of a call. `withheld` returns why memd may not send it, "" if it may; memd asks it at the
+        last moment, so that a caller who forbids the call and then calls `end` stops it. If the process ends without
+        an answer, nobody knows whether it sent the call."""
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         with self._lock:
             if self._is_closed:

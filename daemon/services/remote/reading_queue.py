@@ -52,7 +52,7 @@ class ReadingQueue:
         self._done -= set(documents)
 
     def next(self, choice: RemoteChoice) -> NextPart | None:
-        """Return the next part that the chosen model may read; None if there is none now."""
+        """Return the next part that the chosen model may read, or None."""
         if choice.reader != self._reader:
             self._reader, self._done = choice.reader, set()
         scanned = 0

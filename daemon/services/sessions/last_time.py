@@ -44,7 +44,8 @@ class LastTime:
         self._stores, self._now = stores, now
         self._newest: dict[str, list[LastSession]] = {}
         self._telling: dict[str, int] = {}  # 0, or the time of the last event at which there was nothing to tell
-        self._told: tuple[tuple[str, int, int], tuple[str, list[str]]] = ("", 0, 0), ("", [])  # until a log grows
+        self._told: tuple[tuple[str, int, int, int], tuple[str, list[str]]] = ("", 0, 0, 0), ("", [])
+        """The last answer, which holds until a log grows or a secret is cut from the archive."""
         self._lock = threading.Lock()
 
     def captured(self, documents: Iterable[str]) -> None:
@@ -69,11 +70,14 @@ class LastTime:
         last = self._last(pool, document, hears)
         if last is None:
             return "", []
-        now = last.opened.document, self._stores.journal.last, self._stores.archive.last
-        if self._told[0] != now:
+        archive = self._stores.archive
+        now = last.opened.document, self._stores.journal.last, archive.last, archive.cut_by
+        known, told = self._told
+        if known != now:
             reading = self._reading(last.opened.document)
-            self._told = now, (day(reading.last_at), list(_told(reading, last)))
-        return self._told[1]
+            told = day(reading.last_at), list(_told(reading, last))
+            self._told = now, told
+        return told
 
     def _last(self, pool: str, document: str, hears: Callable[[str], bool] | None) -> SessionEntry | None:
         """Return the newest session of a pool that has something to tell, among the newest few."""
