@@ -9,6 +9,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "up": ("service", "Start the daemon in the background."),
         "down": ("service", "Stop the daemon."),
         "status": ("status", "Show recent activity, the backlog and failures."),
+        "panel": ("panel", "See, correct and delete what memd knows, in a local web page."),
         "setup": ("setup", "Connect memd to an agent on this machine."),
         "unsetup": ("setup", "Disconnect memd from an agent and restore its files."),
         "doctor": ("doctor", "Check the installation and suggest fixes."),

@@ -37,6 +37,8 @@ ALLOWED: dict[str, set[str]] = {
     "clients/importers": {"clients/importers", "clients/python", "protocol"},
     "clients/ingest": {"clients/ingest", "clients/importers", "clients/python", "protocol"},
     "clients/mcp": {"clients/mcp", "clients/ingest", "clients/python", "protocol"},
+    "clients/panel": {"clients/panel", "clients/panel/screens", "clients/python", "protocol"},
+    "clients/panel/screens": {"clients/panel", "clients/python", "protocol"},
     "clients/hooks": {"clients/hooks", "clients/importers", "clients/python", "protocol"},
     "clients/bench": {
         *BENCH,

@@ -1,0 +1,23 @@
+"""The panel's routes, those of each screen."""
+
+from __future__ import annotations
+
+from starlette.applications import Starlette
+
+from ...protocol.errors import MemdError
+from ..python.async_client import AsyncClient
+from .screen import Panel, failed
+from .screens import changes_screen, correction_screen, memories_screen, profile_screen
+
+
+def application(client: AsyncClient, folder: str) -> Starlette:
+    """Return the application. `folder`: the folder that the panel was started in, which it shows first."""
+    routes = [
+        *profile_screen.ROUTES,
+        *memories_screen.ROUTES,
+        *correction_screen.ROUTES,
+        *changes_screen.ROUTES,
+    ]
+    app = Starlette(routes=routes, exception_handlers={MemdError: failed})  # type: ignore[dict-item]
+    app.state.panel = Panel(client, folder)
+    return app

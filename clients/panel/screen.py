@@ -1,0 +1,169 @@
+"""What all screens share: the scope and the time in a request's address, the frame around a screen, the answer to a
+change, and errors.
+
+A screen is a GET; its address has everything that it shows. A change is a POST; its answer is a notice, perhaps with an
+undo, and the page then asks for the screen again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from ...protocol.errors import InvalidRequest, MemdError, NotFound, Refused, Unavailable
+from ...protocol.reply import PoolSummary
+from ..python.async_client import AsyncClient
+from . import wording
+
+_STATUS_CODES: tuple[tuple[type[MemdError], int], ...] = (
+    (NotFound, 404),
+    (InvalidRequest, 400),
+    (Refused, 403),
+    (Unavailable, 503),
+)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for function in wording.FILTERS:
+        environment.filters[function.__name__] = function  # pyright: ignore[reportUnknownMemberType]
+    return environment
+
+
+_TEMPLATES = _environment()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What the screens work with. `folder`: the folder that the panel was started in."""
+
+    client: AsyncClient
+    folder: str
+
+
+@dataclass(frozen=True)
+class ShownScope:
+    """What a request's address says about whose memory is shown and as of when.
+
+    `pool`: "" for the panel's folder with the user's own pool. `as_of`: the world's time, `believed_at`: memd's time,
+    both RFC 3339 or "" for now (Q12).
+    """
+
+    folder: str
+    pool: str = ""
+    as_of: str = ""
+    believed_at: str = ""
+
+    @property
+    def readable(self) -> dict[str, Any]:
+        """The fields of a request that reads the pools in scope."""
+        if not self.pool:
+            return {"cwd": self.folder}
+        return {"pools": tuple(dict.fromkeys(("personal", self.pool)))}
+
+    @property
+    def times(self) -> dict[str, Any]:
+        """The fields of a request that reads the past."""
+        return {"as_of": self.as_of, "believed_at": self.believed_at}
+
+    @property
+    def is_past(self) -> bool:
+        """Whether a time is named; nothing can be changed then."""
+        return bool(self.as_of or self.believed_at)
+
+    def query(self, **more: str) -> str:
+        """Return this scope as the query of an address, "" or beginning with "?"."""
+        values = {"pool": self.pool, "as_of": self.as_of, "believed_at": self.believed_at, **more}
+        text = urlencode({name: value for name, value in values.items() if value})
+        return f"?{text}" if text else ""
+
+
+def panel_of(request: Request) -> Panel:
+    """Return the panel that serves a request."""
+    return request.app.state.panel
+
+
+def scope_of(request: Request) -> ShownScope:
+    """Return the scope in a request's address."""
+    names = request.query_params
+    return ShownScope(
+        panel_of(request).folder, names.get("pool", ""), names.get("as_of", ""), names.get("believed_at", "")
+    )
+
+
+async def screen(request: Request, template: str, title: str, **values: object) -> HTMLResponse:
+    """Return a screen in its frame."""
+    client = panel_of(request).client
+    status, pools = await asyncio.gather(client.status(), client.pools())
+    scope = scope_of(request)
+    frame = {
+        "title": title,
+        "scope": scope,
+        "status": status,
+        "pools": pools.pools,
+        "pool_titles": pool_titles(pools.pools),
+        "path": request.url.path,
+        "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "query": request.query_params.get("q", ""),
+    }
+    return HTMLResponse(_TEMPLATES.get_template(template).render(frame | values))
+
+
+def piece(template: str, **values: object) -> HTMLResponse:
+    """Return a part of a screen, without the frame."""
+    return HTMLResponse(_TEMPLATES.get_template(template).render(values))
+
+
+def pool_titles(pools: tuple[PoolSummary, ...]) -> dict[str, str]:
+    """Return the title of each pool by its name."""
+    return {pool.pool: pool.title or pool.pool for pool in pools}
+
+
+@dataclass(frozen=True)
+class Undoing:
+    """How to take a change back: the address of a POST and its form's fields."""
+
+    address: str
+    fields: Mapping[str, str]
+
+
+def changed(text: str, undoing: Undoing | None = None, go: str = "") -> HTMLResponse:
+    """Return the notice of a change, after which the page shows the screen again, or the one at the address `go`."""
+    answer = HTMLResponse(_TEMPLATES.get_template("notice.html").render(text=text, undoing=undoing))
+    answer.headers["HX-Retarget"] = "#notice"
+    answer.headers["HX-Push-Url"] = "false"
+    answer.headers["HX-Trigger"] = json.dumps({"memd-changed": {"go": go}})
+    return answer
+
+
+async def failed(request: Request, error: Exception) -> HTMLResponse:
+    """Return an error of memd as the panel shows it: a notice after a change, else a screen."""
+    assert isinstance(error, MemdError)
+    code = next((code for kind, code in _STATUS_CODES if isinstance(error, kind)), 500)
+    html = _TEMPLATES.get_template("error.html").render(error=error, is_change=request.method == "POST")
+    answer = HTMLResponse(html, code)
+    if request.method == "POST":
+        answer.headers["HX-Retarget"] = "#notice"
+        answer.headers["HX-Push-Url"] = "false"
+    return answer
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Return the text fields of a form, with line ends as LF."""
+    fields = parse_qsl((await request.body()).decode(errors="replace"), keep_blank_values=True)
+    return {name: value.replace("\r\n", "\n") for name, value in fields}

@@ -1,0 +1,91 @@
+"""Put right: replace a wrong statement or put a right one into other words, after the user saw what changes (T1)."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ....protocol.errors import MemdError
+from ....protocol.record import Record
+from ....protocol.reply import Remembered
+from ..screen import Undoing, changed, form_of, panel_of, piece, screen
+
+_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+async def show(request: Request) -> Response:
+    """Show the form; `words` keeps the truth and changes how it is put."""
+    client, id = panel_of(request).client, request.path_params["id"]
+    explained = await client.why(id)
+    is_rewording = request.query_params.get("as") == "words"
+    return await screen(
+        request,
+        "correction.html",
+        "In your words" if is_rewording else "Put it right",
+        record=explained.record,
+        is_rewording=is_rewording,
+    )
+
+
+async def preview(request: Request) -> Response:
+    """Show what the form would change; an error stands in the same place."""
+    form = await form_of(request)
+    before = await panel_of(request).client.get(request.path_params["id"])
+    try:
+        made = await _send(request, form, dry_run=True)
+    except MemdError as error:
+        return piece("preview.html", error=error, before=before, after=None, diff=())
+    diff = list(word_diff(before.content, made.record.content))
+    return piece("preview.html", error=None, before=before, after=made.record, diff=diff)
+
+
+async def apply(request: Request) -> Response:
+    """Make the change."""
+    form = await form_of(request)
+    client, id = panel_of(request).client, request.path_params["id"]
+    before = await client.get(id)
+    made = await _send(request, form)
+    if made.duplicate:
+        return changed("Nothing changed: memd has these words already.", go=form.get("back", ""))
+    if form.get("as") == "words":
+        undoing = Undoing("/undo/words", {"id": made.record.id, "text": before.content})
+        return changed("Saved in your words.", undoing, go=form.get("back", ""))
+    return changed("Put right. The old statement stays in the history.", _undoing(made.record), form.get("back", ""))
+
+
+def _undoing(record: Record) -> Undoing:
+    return Undoing("/undo/session", {"name": record.provenance.spans[0].document})
+
+
+async def _send(request: Request, form: dict[str, str], *, dry_run: bool = False) -> Remembered:
+    client, id = panel_of(request).client, request.path_params["id"]
+    text = form.get("text", "").strip()
+    if form.get("as") == "words":
+        return await client.edit(id, text, dry_run=dry_run)
+    since = form.get("until", "") if form.get("right") == "until" else ""
+    return await client.correct(id, text, since=since, dry_run=dry_run)
+
+
+def word_diff(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """Yield parts of both texts in order as ("same" | "gone" | "new", text), word by word."""
+    old, new = _WORD.findall(before), _WORD.findall(after)
+    for name, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if name == "equal":
+            yield "same", "".join(old[i:j])
+            continue
+        if i < j:
+            yield "gone", "".join(old[i:j])
+        if k < m:
+            yield "new", "".join(new[k:m])
+
+
+ROUTES = [
+    Route("/memories/{id}/right", show),
+    Route("/memories/{id}/right/preview", preview, methods=["POST"]),
+    Route("/memories/{id}/right", apply, methods=["POST"]),
+]

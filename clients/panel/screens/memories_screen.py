@@ -1,0 +1,74 @@
+"""Memories: what a question finds and why, the list of all records, and one record with its whole history (Q2, R4)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ....protocol.record import TYPES, Status
+from ..screen import panel_of, scope_of, screen
+
+PAGE = 40
+SHOWN: dict[str, tuple[Status, ...]] = {
+    "believed": ("active",),
+    "unconfirmed": ("quarantined", "provisional"),
+    "retired": ("retired",),
+    "archived": ("archived",),
+    "hidden": ("hidden",),
+}
+"""The statuses behind each filter of the list."""
+
+
+async def show(request: Request) -> Response:
+    """Show the answer to the question `q`, or the list."""
+    return await (_show_answer if request.query_params.get("q", "").strip() else _show_list)(request)
+
+
+async def _show_answer(request: Request) -> Response:
+    client, scope = panel_of(request).client, scope_of(request)
+    question = request.query_params["q"].strip()
+    answer = await client.recall(
+        question,
+        **scope.readable,
+        **scope.times,
+        explain=True,
+        include_retired=True,
+        deep=request.query_params.get("deep") == "1",
+    )
+    return await screen(request, "answer.html", f"“{question}”", question=question, answer=answer)
+
+
+async def _show_list(request: Request) -> Response:
+    client, scope, names = panel_of(request).client, scope_of(request), request.query_params
+    shown, kind = names.get("show", "believed"), names.get("type", "")
+    page = await client.list(
+        pools=(scope.pool,) if scope.pool else (),
+        **scope.times,
+        statuses=SHOWN.get(shown, SHOWN["believed"]),
+        type=kind,
+        after=names.get("after", ""),
+        limit=PAGE,
+    )
+    return await screen(
+        request, "memories.html", "Memories", page=page, shown=shown, kind=kind, filters=tuple(SHOWN), types=TYPES
+    )
+
+
+async def show_record(request: Request) -> Response:
+    """Show one record: its source, its versions, what replaced it and how it is used."""
+    client, id = panel_of(request).client, request.path_params["id"]
+    explained, history = await asyncio.gather(client.why(id), client.history(id))
+    return await screen(
+        request,
+        "record.html",
+        explained.record.description,
+        explained=explained,
+        history=history,
+        record=history.record,
+    )
+
+
+ROUTES = [Route("/memories", show), Route("/memories/{id}", show_record)]

@@ -1,0 +1,69 @@
+"""What agents see: the exact text that an agent receives, line by line, and what agents received before (Q1, U8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ....protocol.profile import ProfileLine, ProfileText
+from ..screen import panel_of, scope_of, screen
+
+BUDGET_TOKENS = 500
+_HEADING = "## "
+
+
+@dataclass(frozen=True)
+class ProfileSection:
+    """Lines below one heading, each with its record, None for a line that no record made."""
+
+    heading: str
+    lines: list[tuple[str, ProfileLine | None]] = field(default_factory=list[tuple[str, ProfileLine | None]])
+
+
+def sections(profile: ProfileText) -> Iterator[ProfileSection]:
+    """Yield the profile by heading: each line between the fences is in one section, in the text's order."""
+    recorded = {line.start: line for line in profile.lines}
+    section, start = ProfileSection(""), 0
+    for raw in profile.text.splitlines(keepends=True):
+        line = raw.rstrip("\n")
+        if line.startswith(_HEADING) and start not in recorded:
+            if section.lines:
+                yield section
+            section = ProfileSection(line.removeprefix(_HEADING))
+        elif section.heading and not line.startswith("</memd-context"):
+            section.lines.append((line.removeprefix("- "), recorded.get(start)))
+        start += len(raw)
+    if section.lines:
+        yield section
+
+
+async def show(request: Request) -> Response:
+    """Show the profile as a page, as exact text, or the texts that agents received before."""
+    client, scope = panel_of(request).client, scope_of(request)
+    view, chosen = request.query_params.get("view", "page"), request.query_params.get("line", "")
+    if view == "before":
+        given = await client.injected(limit=20)
+        return await screen(request, "given.html", "What agents received", view=view, given=given)
+    agent = request.query_params.get("agent", "")
+    profile = await client.profile(**scope.readable, budget_tokens=BUDGET_TOKENS, agent=agent)
+    known = {line.id for line in profile.lines}
+    chosen = chosen if chosen in known else next(iter(profile.ids), "")
+    explained = await client.why(chosen) if chosen else None
+    return await screen(
+        request,
+        "profile.html",
+        "What agents see",
+        view=view,
+        profile=profile,
+        sections=list(sections(profile)),
+        chosen=chosen,
+        explained=explained,
+        budget=BUDGET_TOKENS,
+    )
+
+
+ROUTES = [Route("/", show)]

@@ -1,0 +1,169 @@
+"use strict";
+/* The panel's own script: the key of this run, navigation, keys, and the live refresh. Every text comes from the server
+as HTML that its templates escaped; this script inserts none. */
+(() => {
+  const view = document.getElementById("view");
+  const siblings = new BroadcastChannel("memd-panel");
+  let key = sessionStorage.getItem("memd-key");
+  let journal = -1;
+
+  const policy = window.trustedTypes?.createPolicy("memd", {
+    createHTML: (html) => html,
+    createScript: () => { throw new TypeError("no script comes with a screen"); },
+  });
+  if (policy) htmx.registerExtension("memd-trusted-types", { init: (api) => api.initSecurity(policy) });
+
+  /* --- the key ----------------------------------------------------------------------------------------------- */
+  function lock(why) {
+    const locked = document.getElementById("locked");
+    if (!locked) { location.reload(); return; }
+    locked.hidden = false;
+    document.getElementById("locked-why").textContent = why;
+    document.title = "memd: a link is needed";
+  }
+
+  async function swapToken(token) {
+    history.replaceState(null, "", location.pathname + location.search);
+    const answer = await fetch("/key", { method: "POST", body: token });
+    return answer.ok ? (await answer.json()).key : null;
+  }
+
+  function askSiblings() {
+    return new Promise((resolve) => {
+      const listen = (event) => {
+        if (event.data.key) { siblings.removeEventListener("message", listen); resolve(event.data.key); }
+      };
+      siblings.addEventListener("message", listen);
+      siblings.postMessage({ wants: "key" });
+      setTimeout(() => resolve(null), 400);
+    });
+  }
+
+  siblings.addEventListener("message", (event) => {
+    if (event.data.wants === "key" && key) siblings.postMessage({ key });
+    if (event.data.changed) refresh();
+  });
+
+  async function open() {
+    const token = new URLSearchParams(location.hash.slice(1)).get("token");
+    if (token) key = await swapToken(token) ?? key;
+    key ??= await askSiblings();
+    if (!key) { lock(token ? "This link was used before, or is older than a minute." : ""); return; }
+    sessionStorage.setItem("memd-key", key);
+    await go(location.pathname + location.search, false);
+    watch();
+  }
+
+  /* --- navigation -------------------------------------------------------------------------------------------- */
+  async function go(address, push = true) {
+    await htmx.ajax("GET", address, { target: "#view", swap: "innerHTML" });
+    if (push) history.pushState({ memd: true }, "", address);
+    mark();
+  }
+
+  function mark() {
+    for (const link of document.querySelectorAll("nav.side a")) {
+      const path = link.getAttribute("href").split("?")[0];
+      const here = path === "/" ? location.pathname === "/" : location.pathname.startsWith(path);
+      if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    }
+  }
+
+  /* The screen is asked for again, unless the user is writing; what had the focus has it again. */
+  async function refresh() {
+    const field = document.activeElement;
+    const edits = view.querySelector("[data-edits]");
+    if (edits || field?.matches("input:not([type=range]), textarea, select")) return;
+    const id = field?.id, scroll = [scrollX, scrollY];
+    await htmx.ajax("GET", location.pathname + location.search, { target: "#view", swap: "innerHTML" });
+    if (id) document.getElementById(id)?.focus({ preventScroll: true });
+    scrollTo(...scroll);
+  }
+
+  document.addEventListener("htmx:config:request", (event) => {
+    const request = event.detail.ctx.request;
+    request.headers["X-Memd-Key"] = key ?? "";
+    if (request.method !== "GET" && view.dataset.query) request.headers["X-Memd-Scope"] = view.dataset.query;
+  });
+  document.addEventListener("htmx:before:history:restore", (event) => event.preventDefault());
+  addEventListener("popstate", () => go(location.pathname + location.search, false));
+
+  document.addEventListener("htmx:after:request", (event) => {
+    if (event.detail.ctx.response.status === 401) {
+      sessionStorage.removeItem("memd-key");
+      location.reload();
+    }
+  });
+
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail.ctx.target !== view) return;
+    mark();
+    const first = view.querySelector("[data-focus]") ?? view.querySelector("h1");
+    if (first && !event.detail.ctx.sourceElement.matches?.("body")) first.focus({ preventScroll: true });
+  });
+
+  document.addEventListener("memd-changed", (event) => {
+    const address = event.detail?.go;
+    siblings.postMessage({ changed: true });
+    if (address) go(address); else refresh();
+  });
+
+  /* --- live refresh: the journal's next operation, wherever it comes from ------------------------------------ */
+  async function watch() {
+    for (;;) {
+      try {
+        const answer = await fetch(`/changes?after=${journal}`, { headers: { "X-Memd-Key": key } });
+        if (answer.status === 401) return;
+        if (!answer.ok) throw new Error("memd is stopped");
+        const { last } = await answer.json();
+        if (journal >= 0 && last > journal && !document.hidden) await refresh();
+        journal = last;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 2000));
+      }
+    }
+  }
+
+  /* --- keys -------------------------------------------------------------------------------------------------- */
+  const places = { s: "/", m: "/memories", p: "/map", f: "/fading", i: "/inbox", a: "/activity", r: "/readers" };
+  let goes = false;
+
+  function move(step) {
+    const rows = [...view.querySelectorAll("[data-row]")];
+    if (!rows.length) return;
+    const now = rows.findIndex((row) => row.contains(document.activeElement));
+    const row = rows[Math.min(Math.max(now + step, 0), rows.length - 1)];
+    (row.matches("a, button, [tabindex]") ? row : row.querySelector("a, button, [tabindex]"))?.focus();
+  }
+
+  function press(name) {
+    const row = document.activeElement?.closest("[data-row]") ?? view;
+    const button = row.querySelector(`[data-key="${name}"]`) ?? document.querySelector(`#notice [data-key="${name}"]`)
+      ?? view.querySelector(`[data-key="${name}"]`);
+    button?.click();
+    return Boolean(button);
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const inField = event.target.matches("input:not([type=range]), textarea, select");
+    if (event.key === "Escape") {
+      if (inField) event.target.blur();
+      press("Escape");
+      return;
+    }
+    if (inField || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (goes && places[event.key]) { goes = false; event.preventDefault(); go(places[event.key]); return; }
+    goes = event.key === "g";
+    if (event.key === "/") { event.preventDefault(); document.getElementById("ask")?.focus(); return; }
+    if (event.key === "?") { document.getElementById("keys").showModal(); return; }
+    if (event.key === "j" || event.key === "k") { move(event.key === "j" ? 1 : -1); event.preventDefault(); return; }
+    if (event.key.length === 1 && press(event.key)) event.preventDefault();
+  });
+
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("#show-keys")) document.getElementById("keys").showModal();
+    if (event.target.closest("#close-notice")) document.getElementById("notice").replaceChildren();
+  });
+
+  open();
+})();

@@ -1,0 +1,72 @@
+"""Times, authors and statuses as the panel words them; each function is a filter of the templates."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from ...protocol.record import STATES, Record
+
+_AUTHORS = {"user": "you", "assistant": "the agent", "tool": "a tool", "document": "a document"}
+PINNED_LAYERS = frozenset({"L1", "L2"})
+
+
+def moment(at: str | int) -> str:
+    """Return RFC 3339 text, or microseconds since the epoch, as local time to the minute; "" for none."""
+    time = _time(at)
+    return f"{time:%Y-%m-%d %H:%M}" if time else str(at or "")
+
+
+def day(at: str | int) -> str:
+    """Return the local day of a time, "" for none."""
+    time = _time(at)
+    return f"{time:%Y-%m-%d}" if time else str(at or "")
+
+
+def _time(at: str | int) -> datetime | None:
+    if not at:
+        return None
+    try:
+        time = datetime.fromtimestamp(at / 1e6, UTC) if isinstance(at, int) else datetime.fromisoformat(at)
+        return time.astimezone()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def author(trust: str) -> str:
+    """Return the author of a turn as a reader knows it."""
+    return _AUTHORS.get(trust, trust)
+
+
+def who(record: Record) -> str:
+    """Return the author of a record."""
+    if record.provenance.trust == "document" and record.provenance.author:
+        return record.provenance.author
+    return author(record.provenance.trust)
+
+
+def state(status: str) -> str:
+    """Return the word that users read for a status."""
+    return STATES.get(status, status)
+
+
+def host(document: str) -> str:
+    """Return the host of a session's document, `host:session`."""
+    return document.partition(":")[0]
+
+
+def short(id: str) -> str:
+    """Return the prefix of an id that a person types."""
+    return id[:8]
+
+
+def is_pinned(record: Record) -> bool:
+    """Return whether the user pinned the record, or it has a layer that stays."""
+    return record.pinned or record.layer in PINNED_LAYERS
+
+
+def reader(distiller: str) -> str:
+    """Return who read a record's words out of a session, by its provenance."""
+    return "the local model" if not distiller or distiller.startswith("rules-") else distiller
+
+
+FILTERS = (moment, day, author, who, state, host, short, is_pinned, reader)

@@ -1,0 +1,124 @@
+"""What agents see, in a real browser (U4, Q1, U8)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.clients.panel.conftest import OpenPage, RunningPanel, needs_browser
+from tests.conftest import RunningDaemon
+
+pytestmark = needs_browser
+
+SAYINGS = ("I always deploy the orchard service on Thursdays.", "I prefer tabs in Go.", "My timezone is Europe/Berlin.")
+
+
+def say(daemon: RunningDaemon, panel: RunningPanel, *sayings: str) -> list[str]:
+    """Remember sentences in the panel's folder; their ids."""
+    with daemon.client() as client:
+        ids = [client.remember(text, cwd=str(panel.folder)).record.id for text in sayings]
+    daemon.settle()
+    return ids
+
+
+def test_the_first_page_is_byte_for_byte_what_the_hook_prints_U4_U8(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage], memd: Any
+) -> None:
+    say(daemon, panel, *SAYINGS)
+    tab = opened()
+    lines = tab.find(".ln .line").all_inner_texts()
+    assert any("tabs in Go" in line for line in lines)
+    tab.go("/?view=text")
+    with daemon.client() as client:
+        text = client.profile(cwd=str(panel.folder)).text
+    assert tab.find("#exact").text_content() == text
+    assert [line for line in text.splitlines() if line.startswith("- ")] == [f"- {line}" for line in lines]
+    assert tab.complaints == [] and tab.foreign == []
+    assert tab.page.context.cookies() == []
+
+
+def test_an_edited_line_is_in_the_next_profile_and_undo_takes_it_back_U4(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    [id] = say(daemon, panel, SAYINGS[0])
+    tab = opened()
+    tab.find("text=Words…").click()
+    tab.find("#text").fill("I deploy the orchard service on Thursdays, never after 15:00.")
+    tab.find("#preview ins").wait_for()
+    assert "never after 15:00" in tab.text("#preview")
+    tab.find("button.go").click()
+    tab.find("#notice .toast").wait_for()
+    with daemon.client() as client:
+        assert "never after 15:00" in client.profile(cwd=str(panel.folder)).text
+        tab.page.keyboard.press("u")
+        tab.find("#notice >> text=Taken back").wait_for()
+        assert "never after" not in client.profile(cwd=str(panel.folder)).text
+        assert client.get(id).id == id
+
+
+def test_a_correction_shows_what_changes_and_changes_just_that_T1(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    [id, other, *_] = say(daemon, panel, *SAYINGS)
+    tab = opened().go(f"/memories/{id}/right")
+    with daemon.client() as client:
+        before, stays = client.journal(limit=1).last, client.get(other)
+        tab.find("#text").fill("I always deploy the orchard service on Wednesdays.")
+        tab.find("#preview del").wait_for()
+        assert tab.text("#preview del") == "Thursdays" and tab.text("#preview ins") == "Wednesdays"
+        assert client.journal(limit=1).last == before, "a preview changes nothing"
+        tab.find("button.go").click()
+        tab.find("#notice .toast").wait_for()
+        daemon.settle()
+        old, kept = client.get(id), client.get(other)
+        assert old.status == "retired" and "Wednesdays" in client.get(old.superseded_by).description
+        assert (kept.status, kept.description) == (stays.status, stays.description)
+        tab.find("#notice button[data-key=u]").click()
+        tab.find("#notice >> text=Taken back").wait_for()
+        daemon.settle()
+        assert client.get(id).status == "active"
+
+
+def test_two_tabs_the_second_shows_what_the_first_changed_U4(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    say(daemon, panel, SAYINGS[1])
+    first, second = opened(), opened()
+    second.find("text=tabs in Go").first.wait_for()
+    first.find("summary[data-key=n]").click()
+    first.find("#say").fill("I write commit messages in British English.")
+    first.find(".say button.go").click()
+    first.find("#notice .toast").wait_for()
+    second.find(".ln >> text=British English").first.wait_for(timeout=20_000)
+
+
+def test_a_hostile_record_is_text_U4_P19(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    hostile = "I prefer <img src=x onerror=alert(1)> & <script>document.title='owned'</script> in Go templates."
+    [id] = say(daemon, panel, hostile)
+    tab = opened()
+    for path in ("/", "/memories", f"/memories/{id}", "/memories?q=templates", f"/memories/{id}/right"):
+        tab.go(path)
+        assert "onerror=alert(1)" in tab.find("#view").inner_html().replace("&lt;", "<").replace("&gt;", ">")
+        assert tab.find("#view img, #view script").count() == 0 and tab.page.title() != "owned"
+    assert [line for line in tab.complaints if "Failed to load" not in line] == []
+
+
+def test_a_stopped_daemon_is_said_and_a_started_one_is_used_again_U4(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    say(daemon, panel, SAYINGS[1])
+    tab = opened()
+    daemon.kill()
+    tab.find("nav >> text=Memories").click()
+    tab.find("[role=alert]").wait_for()
+    assert "memd up" in tab.text("[role=alert]") or "not running" in tab.text("[role=alert]")
+    daemon.start()
+    tab.find("nav >> text=Memories").click()
+    tab.find(".rw >> text=tabs in Go").wait_for()
+
+
+def test_an_empty_home_says_what_to_do_U4(panel: RunningPanel, opened: Callable[..., OpenPage]) -> None:
+    tab = opened()
+    assert "nothing to tell an agent here yet" in tab.text()
+    for path in ("/memories", "/memories?q=deploy"):
+        assert tab.go(path).find("h1").count() == 1
