@@ -13,6 +13,7 @@ from .decay import FadingList, Slumbered
 from .document_links import LinkList
 from .history import History
 from .ingestion import Detail, TopicList
+from .map import MemoryMap
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .pauses import Pauses, PauseState, Skip
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
@@ -340,7 +341,9 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _AskData = Recalled | FeedbackTaken | UnusedList | ProfileText | PrintNoted | Injections | ContextPackage
-_RecordData = Record | Page | Explained | Journaled | ExportPage | RecordsImported | History | RecordList | LinkList
+_RecordData = (
+    Record | Page | Explained | Journaled | ExportPage | RecordsImported | History | RecordList | LinkList | MemoryMap
+)
 _ChangeData = Taken | Remembered | Judgement | Proposed | Inbox | Decided | ForgetPlan | Slumbered | FadingList
 _PoolData = PoolList | Scope | Bound | RecordsMoved | Left | Agent | PassGranted | Revocation | Grants
 _ServiceData = StatusText | Done | JobState | ModelList | BackupList | DiskUse | DeadLetters | Pauses | SettingList

@@ -27,6 +27,7 @@ from .event import AnyEvent, Origin, Repository, Visibility
 from .history import GetHistory, GetTimeline
 from .ingestion import GetDetail, ListTopics, SummariseDocument, WeighItems
 from .instant import Instant
+from .map import GetMap
 from .operation import PoolOpened, SessionOpened
 from .pauses import Pause, Resume
 from .profile import GetContext, ListInjected, Printed, Profile
@@ -290,7 +291,7 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
 
 
 _Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
-_Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline | ListLinks
+_Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline | ListLinks | GetMap
 _Sessions = (
     ListSessions
     | GetSession

@@ -22,6 +22,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("records", "Show one record, or all its versions."),
         "why": ("why", "Show the source of a record and every decision on it."),
         "topics": ("records", "Show what the memory of this folder is about, in groups."),
+        "map": ("map", "Show all pools with their topics, or what is near one thing."),
         "links": ("links", "Show whether the documents behind records have changed."),
         "timeline": ("records", "Show how a subject changed over time."),
         "injected": ("context", "Show the exact texts that agents received."),

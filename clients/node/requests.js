@@ -16,6 +16,7 @@ export const METHODS = {
   why: ["why", ["id"]],
   history: ["history", ["id"]],
   timeline: ["timeline", ["subject"]],
+  map: ["map", []],
   profile: ["profile", []],
   printed: ["printed", ["document", "rev"]],
   injected: ["injected", []],
