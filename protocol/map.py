@@ -69,3 +69,38 @@ class MemoryMap(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[MapLink, ...]
     records: int
     left: int = 0
+
+
+Clock = Literal["world", "system"]
+
+
+class GetRhythm(Request, tag="rhythm", frozen=True, kw_only=True):
+    """Count how many records were learnt and retired in each of some equal periods. `clock`: when a statement began and
+    ceased to be true (`world`), or when memd learnt and retired it (`system`). `pools` as in `list`. `since` and
+    `until` (RFC 3339): by default the first and the last change. `beside`: a time whose neighbouring changes are told;
+    by default after the last (Q12)."""
+
+    pools: Names = ()
+    clock: Clock = "world"
+    since: str = ""
+    until: str = ""
+    buckets: Annotated[int, msgspec.Meta(ge=1, le=BUCKETS)] = 60
+    beside: str = ""
+
+
+class RhythmBucket(msgspec.Struct, frozen=True, array_like=True):
+    """A period: its start (RFC 3339), and how many records were learnt and retired in it."""
+
+    start: str
+    learnt: int
+    retired: int
+
+
+class Rhythm(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `rhythm`: periods in order, none where nothing was learnt. `until`: the end of the last one; `before`,
+    `after`: the changes before and after `beside`, "" for none, anywhere in time."""
+
+    buckets: tuple[RhythmBucket, ...]
+    until: str = ""
+    before: str = ""
+    after: str = ""

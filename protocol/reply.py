@@ -13,7 +13,7 @@ from .decay import FadingList, Slumbered
 from .document_links import LinkList
 from .history import History
 from .ingestion import Detail, TopicList
-from .map import MemoryMap
+from .map import MemoryMap, Rhythm
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .pauses import Pauses, PauseState, Skip
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
@@ -341,9 +341,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _AskData = Recalled | FeedbackTaken | UnusedList | ProfileText | PrintNoted | Injections | ContextPackage
-_RecordData = (
-    Record | Page | Explained | Journaled | ExportPage | RecordsImported | History | RecordList | LinkList | MemoryMap
-)
+_RecordData = Record | Page | Explained | Journaled | ExportPage | RecordsImported | History | RecordList | LinkList
 _ChangeData = Taken | Remembered | Judgement | Proposed | Inbox | Decided | ForgetPlan | Slumbered | FadingList
 _PoolData = PoolList | Scope | Bound | RecordsMoved | Left | Agent | PassGranted | Revocation | Grants
 _ServiceData = StatusText | Done | JobState | ModelList | BackupList | DiskUse | DeadLetters | Pauses | SettingList
@@ -362,4 +360,7 @@ _SessionData = (
     | RemotePreview
 )
 _IngestionData = Detail | TopicList
-AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData | _IngestionData
+_OverviewData = MemoryMap | Rhythm
+AnyData = (
+    _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData | _IngestionData | _OverviewData
+)

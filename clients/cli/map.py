@@ -1,17 +1,17 @@
-"""`memd map`: what the memory has in it, and what belongs together."""
+"""`memd map`, `memd rhythm`: what the memory has in it, what belongs together, and when it changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from ...protocol.map import MARKS, MapMark, MemoryMap
+from ...protocol.map import BUCKETS, MARKS, MapMark, MemoryMap, Rhythm
 from .connection import reach
 from .options import AsOf, BelievedAt, Pools, instant
 from .output import CommandAnswer, JsonFlag, plain, shortened, styled, width
-from .wording import count, pool_name, short, state
+from .wording import count, moment, pool_name, short, state
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -82,3 +82,50 @@ def _line(mark: MapMark, depth: int) -> str:
         return f"{indent}{styled(short(mark.id), 'cyan')}  {text}"
     name = pool_name(mark.label) if mark.kind == "pool" else plain(mark.label)
     return f"{indent}{styled(name, 'bold')} · {count(mark.size, 'record')}"
+
+
+@app.command("rhythm")
+def show_rhythm(
+    pool: Pools = None,
+    clock: Annotated[
+        Literal["world", "system"],
+        typer.Option(help="When statements became true or false, or when memd learned and retired them."),
+    ] = "world",
+    since: Annotated[str, typer.Option(help="The start: a day, or RFC 3339. By default the first change.")] = "",
+    until: Annotated[str, typer.Option(help="The end. By default the last change.")] = "",
+    buckets: Annotated[int, typer.Option(min=1, max=BUCKETS, help="Periods of equal length.")] = 20,
+    beside: Annotated[str, typer.Option(help="Also name the changes before and after this time.")] = "",
+    as_json: JsonFlag = False,
+) -> None:
+    """Show how much was learned and retired over time.
+
+    \b
+    Examples:
+      memd rhythm
+      memd rhythm --clock system --since 2026-03-01 --until 2026-04-01 --buckets 31
+      memd rhythm --beside 2026-03-04
+    """
+    with CommandAnswer("rhythm", as_json) as answer, reach() as client:
+        told = client.rhythm(
+            pools=pool or (),
+            clock=clock,
+            since=instant(since),
+            until=instant(until),
+            buckets=buckets,
+            beside=instant(beside),
+        )
+        answer.give(told, _rhythm_lines(told, has_time=bool(beside)))
+
+
+def _rhythm_lines(told: Rhythm, *, has_time: bool) -> Iterator[str]:
+    most = max((bucket.learnt + bucket.retired for bucket in told.buckets), default=0)
+    room = width() - 36
+    for bucket in told.buckets:
+        learnt, retired = (round(room * number / max(1, most)) for number in (bucket.learnt, bucket.retired))
+        bar = styled("█" * learnt, "green") + styled("░" * retired, "dim")
+        yield f"{moment(bucket.start)} {f'+{bucket.learnt:,}':>8} {f'-{bucket.retired:,}':>8} {bar}".rstrip()
+    if not told.buckets:
+        yield "there is no record here"
+    if has_time:
+        yield f"change before: {moment(told.before) if told.before else 'none'}"
+        yield f"change after:  {moment(told.after) if told.after else 'none'}"

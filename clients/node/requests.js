@@ -17,6 +17,7 @@ export const METHODS = {
   history: ["history", ["id"]],
   timeline: ["timeline", ["subject"]],
   map: ["map", []],
+  rhythm: ["rhythm", []],
   profile: ["profile", []],
   printed: ["printed", ["document", "rev"]],
   injected: ["injected", []],

@@ -33,3 +33,13 @@ def test_what_is_not_there_and_what_was_not_yet_there_Q12(kettle: Callable[..., 
     unknown = kettle("map", "violin")
     assert unknown.code == 4 and "no record here names 'violin'" in unknown.errors
     assert kettle("map", "--believed-at", "2020-01-01").text == "there is no record here\n"
+
+
+def test_how_much_was_learned_when_Q12(kettle: Callable[..., Any]) -> None:
+    told = kettle("rhythm", "--clock", "system", "--buckets", "2", "--beside", "2020-01-01")
+    lines = told.text.splitlines()
+    assert told.code == 0, told.errors
+    assert len(lines) == 4 and lines[2] == "change before: none" and "none" not in lines[3]
+    buckets = kettle("rhythm", "--json").data["buckets"]
+    assert sum(bucket["learnt"] for bucket in buckets) == 4 and len(buckets) == 20
+    assert kettle("rhythm", "--since", "2026-02-02", "--until", "2026-01-01").code == 2

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from ....protocol.map import LABEL, REPLY_BYTES, GetMap, MapLink, MapMark, MemoryMap
+from ....protocol.map import LABEL, REPLY_BYTES, GetMap, GetRhythm, MapLink, MapMark, MemoryMap, Rhythm
 from ....protocol.record import LIVE, Record
 from ...projections.pool_directory import PoolDirectory
 from ...projections.stores import Stores
@@ -20,6 +20,7 @@ from ..outgoing_screen import secrets_in, shown, without_secrets
 from ..scheduler import Scheduler
 from ..service import Caller, Handler, Handlers, Service
 from .memory_graph import GraphNode, MemoryGraph, by_strength, in_turns
+from .rhythm import changes, rhythm
 
 SLICE = 500
 KEPT_S = 60.0
@@ -48,7 +49,10 @@ class MapService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        return {GetMap: Handler("slow", self.map, under_pass=True)}
+        return {
+            GetMap: Handler("slow", self.map, under_pass=True),
+            GetRhythm: Handler("slow", self.rhythm, under_pass=True),
+        }
 
     def map(self, request: GetMap, caller: Caller) -> MemoryMap:
         """Return a map of pools and topics, or of what is near something. Raises NotFound, InvalidRequest."""
@@ -123,6 +127,13 @@ class MapService(Service):
             records = self._stores.records.many(ids[start : start + SLICE]).values()
             strengths.update((id, signal.strength) for id, signal in self._stores.counters.signals(records).items())
         return strengths
+
+    def rhythm(self, request: GetRhythm, caller: Caller) -> Rhythm:
+        """Return how much was learnt and retired when. Raises NotFound, NaiveTime, InvalidRequest."""
+        pools = self._directory.listed(request.pools, caller.knows, caller.reader.pools)
+        records = (record for pool in pools for record in self._stores.records.in_pool(pool))
+        seen = (record for record in records if caller.permits is None or caller.permits(record))
+        return rhythm(changes(seen, request.clock), request)
 
 
 def _mark(graph: MemoryGraph, place: GraphNode, strength: float, records: Mapping[str, Record]) -> MapMark | None:
