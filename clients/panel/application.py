@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 from ...protocol.errors import MemdError
 from ..python.async_client import AsyncClient
 from .screen import Panel, failed
-from .screens import changes_screen, correction_screen, map_screen, memories_screen, profile_screen
+from .screens import changes_screen, correction_screen, map_screen, memories_screen, profile_screen, time_screen
 
 
 def application(client: AsyncClient, folder: str) -> Starlette:
@@ -18,6 +18,7 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *correction_screen.ROUTES,
         *changes_screen.ROUTES,
         *map_screen.ROUTES,
+        *time_screen.ROUTES,
     ]
     app = Starlette(routes=routes, exception_handlers={MemdError: failed})  # type: ignore[dict-item]
     app.state.panel = Panel(client, folder)
