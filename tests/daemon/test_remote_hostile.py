@@ -1,10 +1,10 @@
 """A remote model, its settings and its clock at their worst (W4): a real server, a real child process."""
 
 import json
-import os
 import shutil
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -50,7 +50,9 @@ def started(home: dict[str, str], tmp_path: Path) -> Iterator[Started]:
     daemons: list[RunningDaemon] = []
 
     def start(**rules: str) -> Orchard:
-        table = ", ".join(f"{name} = {value}" for name, value in {"every_s": "0.1", "deadline_s": "10", **rules}.items())
+        table = ", ".join(
+            f"{name} = {value}" for name, value in {"every_s": "0.1", "deadline_s": "10", **rules}.items()
+        )
         daemons.append(RunningDaemon({**home, **QUICK, "MEMD_REMOTE": f"{{{table}}}"}))
         daemons[-1].start()
         return Orchard(daemons[-1], tmp_path / "orchard")
@@ -154,7 +156,9 @@ def processes() -> dict[Path, bytes]:
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="processes are listed below /proc")
-def test_the_key_is_in_no_process_list_log_status_backup_or_export_W4(started: Started, served: Served, tmp_path: Path) -> None:
+def test_the_key_is_in_no_process_list_log_status_backup_or_export_W4(
+    started: Started, served: Served, tmp_path: Path
+) -> None:
     server = served(slow(2.0))
     orchard = started()
     orchard.session("one", LEDGER)
@@ -170,15 +174,24 @@ def test_the_key_is_in_no_process_list_log_status_backup_or_export_W4(started: S
     assert any(b"remote.child" in text for text in listed.values())
     assert not [path for path, text in listed.items() if KEY.encode() in text]
     orchard.ended()
-    program = [str(Path(os.sys.executable).with_name("memd"))]
+    program = [str(Path(sys.executable).with_name("memd"))]
     outputs = [
         subprocess.run([*program, *arguments], env=orchard.daemon.environment, capture_output=True, check=False).stdout
-        for arguments in (["status", "--json"], ["remote", "status", "--json"], ["backup", str(tmp_path / "backup")],
-                          ["export", str(tmp_path / "export")])
+        for arguments in (
+            ["status", "--json"],
+            ["remote", "status", "--json"],
+            ["backup", "--to", str(tmp_path / "backup")],
+            ["export", "-o", str(tmp_path / "export.jsonl")],
+        )
     ]
     assert all(outputs) and not [output for output in outputs if KEY.encode() in output]
     orchard.daemon.terminate()
-    folders = [tmp_path / "backup", tmp_path / "export", orchard.daemon.places.data, orchard.daemon.places.log.parent]
+    folders = [
+        tmp_path / "backup",
+        tmp_path / "export.jsonl",
+        orchard.daemon.places.data,
+        orchard.daemon.places.log.parent,
+    ]
     files = [path for folder in folders for path in [folder, *folder.rglob("*")] if path.is_file()]
     assert files and not [path for path in files if path != file and KEY.encode() in path.read_bytes()]
 
@@ -207,7 +220,9 @@ def test_an_unknown_certificate_is_refused_and_that_of_a_named_authority_taken_W
     assert summary is not None and "a certificate that memd does not trust" in summary.state
 
     orchard.daemon.terminate()
-    orchard.daemon.environment["MEMD_REMOTE"] = json.dumps({"x": str(file)}).replace('{"x":', "{every_s = 0.1, ca_file =")
+    orchard.daemon.environment["MEMD_REMOTE"] = json.dumps({"x": str(file)}).replace(
+        '{"x":', "{every_s = 0.1, ca_file ="
+    )
     orchard.daemon.start()
     wait(lambda: "taken" in {call.outcome for call in orchard.calls()})
     assert server.paths == ["/v1/chat/completions"]
@@ -297,7 +312,9 @@ def test_tokens_count_for_the_day_of_their_reservation_whatever_the_clock_does_W
         stores.commit(
             [RemoteReserved(id=f"{number}", day=day, tokens=100, reader="remote:a/b", document="a:b", sent=1, upto=1)]
         )
-    stores.commit([RemoteSettled(id="0", outcome="taken", tokens=250), RemoteSettled(id="1", outcome="refused", tokens=0)])
+    stores.commit(
+        [RemoteSettled(id="0", outcome="taken", tokens=250), RemoteSettled(id="1", outcome="refused", tokens=0)]
+    )
     assert [stores.remote.day(day).tokens for day in days[:2]] == [350, 0]
     stores.close()
     shutil.rmtree(tmp_path / "projections")
@@ -339,25 +356,25 @@ def test_an_answer_after_the_consents_end_brings_nothing_W4(started: Started, se
     assert (call.outcome, call.pointed, orchard.learnt()) == ("dropped", 0, [])
 
 
-def test_a_consent_is_withdrawn_by_the_new_name_of_its_pool_W4(started: Started, served: Served) -> None:
+def test_a_consent_of_a_pool_that_joined_another_is_withdrawn_with_it_W4(
+    started: Started, served: Served, tmp_path: Path
+) -> None:
     server, orchard = served(good()), started()
     orchard.session("one", LEDGER)
     orchard.use(server)
     orchard.consent()
     orchard.ended()
-    for name in ("origin", "https://example.org/ada/orchard.git"):
-        pass
-    subprocess.run(
-        ["git", "-C", str(orchard.folder), "remote", "add", "origin", "https://example.org/ada/orchard.git"], check=True
-    )
-    orchard.session("two", BEARING)
+    other = tmp_path / "vineyard"
+    other.mkdir()
+    subprocess.run(["git", "init", "-q", str(other)], check=True)
+    orchard.session("two", BEARING, cwd=str(other))
+    with orchard.daemon.client() as client:
+        new = next(pool.pool for pool in client.pools().pools if pool.title == "vineyard")
+        client.bind_scope(str(orchard.folder), new, join=True)
     orchard.rest()
-    state = orchard.consent(withdraw=True)
-    assert [consent for consent in state.consents if consent.holds] == []
-    sent = len(server.requests)
-    orchard.session("three", SQUEAK)
-    orchard.rest()
-    assert len(server.requests) == sent
+    assert len(server.requests) == 1, "the consent was for the pool that is no more"
+    state = orchard.consent(new, withdraw=True)
+    assert not [consent for consent in state.consents if consent.holds]
 
 
 def test_a_part_that_the_server_refuses_does_not_hold_up_the_others_W4(started: Started, served: Served) -> None:
@@ -382,7 +399,7 @@ def test_a_second_daemon_on_the_same_home_does_not_start_W4(started: Started, se
     orchard.consent()
     wait(lambda: server.at_once == 1)
     second = subprocess.run(
-        [os.sys.executable, "-m", "memd.daemon"], env=orchard.daemon.environment, capture_output=True, check=False
+        [sys.executable, "-m", "memd.daemon"], env=orchard.daemon.environment, capture_output=True, check=False
     )
     assert second.returncode != 0
     orchard.ended()
