@@ -36,6 +36,7 @@ from .write import (
     injection_detection,
     pool_identity,
     reconciliation,
+    remote_reader,
     rule_ablation,
     secret_detection,
     write_speed,
@@ -72,6 +73,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "languages": multilingual.captured,
         "reconcile": reconciliation.reconcile,
         "ablation": rule_ablation.ablation,
+        "remote": remote_reader.remote,
     },
     "read": {
         "relevance": ranking.relevance,
