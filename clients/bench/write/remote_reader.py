@@ -37,6 +37,9 @@ FAILURES = 3
 DAILY_TOKENS = 200_000
 """What a run may cost where the user's settings do not say; as memd's own default for a day."""
 
+ANSWERS = " → "
+"""What stands in a record's content between the words of two places, such as a question and its answer."""
+
 _LOOK_S, _POLL_S = 0.2, 0.5
 _FAILED = ("refused", "unsent", "failed", "timed out", "unknown")
 
@@ -208,7 +211,7 @@ def is_invented(client: Client, record: Record) -> bool:
         turns = client.transcript(span.document, around=span.turn, limit=1).turns
         said += [turn.text for turn in turns if turn.turn == span.turn]
     text = _flat(" ".join(said))
-    return any(_flat(part) not in text for part in (record.provenance.quote, record.content))
+    return any(_flat(part) not in text for part in (record.provenance.quote, *record.content.split(ANSWERS)))
 
 
 def _flat(words: str) -> str:
