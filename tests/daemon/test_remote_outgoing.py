@@ -35,6 +35,10 @@ AROUND = Surroundings(
     [
         ("see /etc/press/limits.conf.", "see ‹path-1›."),
         ("see ~/notes/a.md, then ~/notes/a.md", "see ‹path-1›, then ‹path-1›"),
+        ("PATH=/srv/a/bin:/srv/b/bin, file:///srv/c/d.txt", "PATH=‹path-1›:‹path-2›, ‹path-3›"),
+        ("press:/srv/a/b.txt, C:/Users/Bob/press.ini", "press:‹path-1›, C:‹path-2›"),
+        ("in $HOME/notes/a.md and ${HOME}/b.md now", "in ‹path-1› and ‹path-2› now"),
+        (r"on \\nas\orchard\press.ini here", "on ‹path-1› here"),
         ("in /home/ada/orchard/src/press.py here", f"in {REPOSITORY}/src/press.py here"),
         ("in /home/ada/orchard-old/x.py here", "in ‹path-1› here"),
         (r"in C:\Users\Ada\press.ini now", "in ‹path-1› now"),
