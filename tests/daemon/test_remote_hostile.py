@@ -386,10 +386,12 @@ def test_a_part_that_the_server_refuses_does_not_hold_up_the_others_W4(started: 
     server, orchard = served(reply), started()
     orchard.session("one", LEDGER)
     orchard.session("long", "stem leaf root bark " * 300)
-    with orchard.daemon.client() as client:
-        client.use_remote(server.url, "tiny-1")
+    orchard.use(server)
     orchard.consent()
-    wait(lambda: "taken" in {call.outcome for call in orchard.calls()}, 90)
+    orchard.ended(3)
+    orchard.use(server)  # ends the pause after three failures
+    wait(lambda: "taken" in {call.outcome for call in orchard.calls()})
+    assert [call.outcome for call in orchard.calls()] == ["taken", *["refused"] * 3]
 
 
 def test_a_second_daemon_on_the_same_home_does_not_start_W4(started: Started, served: Served) -> None:

@@ -53,7 +53,7 @@ class ChosenModel(msgspec.Struct, frozen=True, kw_only=True):
     trusted: bool = False
 
 
-class Reading(NamedTuple):
+class RemoteReading(NamedTuple):
     """What a session gave: all records without and with the model, invented ones, the model's own records, tokens,
     statements taken and dropped, and why memd stopped early."""
 
@@ -80,7 +80,7 @@ def remote(options: BenchOptions) -> PartResult:
     left = int(rules.get("daily_tokens", DAILY_TOKENS))
     gold: dict[str, list[Mapping[str, Any]]] = {"without": [], "with": []}
     kept: dict[str, list[bool]] = {"without": [], "with": []}
-    readings: list[Reading] = []
+    readings: list[RemoteReading] = []
     notes: list[str] = []
     for session in session_names(options):
         options.progress(f"write/remote: {session} to {chosen.url}")
@@ -107,7 +107,7 @@ def remote(options: BenchOptions) -> PartResult:
 
 
 def _figures(
-    readings: list[Reading], gold: Mapping[str, list[Mapping[str, Any]]], kept: Mapping[str, list[bool]]
+    readings: list[RemoteReading], gold: Mapping[str, list[Mapping[str, Any]]], kept: Mapping[str, list[bool]]
 ) -> Iterator[Figure]:
     for name, items in gold.items():
         yield share(f"gold kept whole, {name} the model", sum(item["got"] == "whole" for item in items), len(items))
@@ -150,7 +150,7 @@ def _inline(rules: Mapping[str, Any]) -> str:
     return f"{{{', '.join(f'{name} = {json.dumps(value)}' for name, value in rules.items())}}}"
 
 
-def _read(client: Client, home: Places, chosen: ChosenModel, sessions: tuple[CapturedSession, ...]) -> Reading:
+def _read(client: Client, home: Places, chosen: ChosenModel, sessions: tuple[CapturedSession, ...]) -> RemoteReading:
     """Capture a session with its subagents' and let first memd alone, then the model read it."""
     deliver(client, map(_ended, sessions))
     settle(client)
@@ -168,7 +168,7 @@ def _read(client: Client, home: Places, chosen: ChosenModel, sessions: tuple[Cap
     read = list(records(client))
     learnt = [record for record in read if record.provenance.distiller.startswith(READER)]
     calls = client.remote().calls
-    return Reading(
+    return RemoteReading(
         without,
         read,
         [record.content for record in learnt if is_invented(client, record)],
