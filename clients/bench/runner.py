@@ -37,6 +37,7 @@ from .write import (
     injection_detection,
     pool_identity,
     reconciliation,
+    remote_reader,
     rule_ablation,
     secret_detection,
     write_speed,
@@ -73,6 +74,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "languages": multilingual.captured,
         "reconcile": reconciliation.reconcile,
         "ablation": rule_ablation.ablation,
+        "remote": remote_reader.remote,
     },
     "read": {
         "relevance": ranking.relevance,
