@@ -10,7 +10,7 @@ import typer
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.event import Checked
-from ...protocol.reflection import ReflectionCost, Statement, reflection_lines
+from ...protocol.reflection import ReflectedLearning, ReflectionCost, Statement, reflection_lines
 from ...protocol.session import SessionOutcome, SessionPage, SessionsFound, SessionState, SessionTurns, Summary
 from .connection import reach
 from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, shortened, styled, width, wrapped
@@ -142,6 +142,7 @@ class ReflectionFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     title: str = ""
     statements: tuple[Statement, ...] = ()
     open: tuple[str, ...] = ()
+    learnings: tuple[ReflectedLearning, ...] = ()
 
 
 @app.command()
@@ -153,8 +154,9 @@ def reflect(
     """Take what an agent found worth remembering in its session.
 
     The file has `title`; `statements`, each with a `type` and 1 to 3 `quotes`, as in {"type": "decision", "quotes":
-    ["we keep the ledger in SQLite"]}; and `open`, lines about unfinished work. memd takes a statement only if the
-    session has its quotes.
+    ["we keep the ledger in SQLite"]}; and `open`, lines about unfinished work. Of an agent with perspectives it may
+    have `learnings`, each with a `perspective`, a `text` and the `quotes` behind it. memd takes a statement or a
+    learning only if the session has its quotes.
 
     \b
     Examples:
@@ -174,7 +176,8 @@ def reflect(
             hint = 'it needs the form {"title": "…", "statements": [{"type": "fact", "quotes": ["…"]}], "open": ["…"]}'
             raise InvalidRequest(f"this is no reflection: {error}", hint=hint) from error
         document = client.session(id).session.document
-        reflection = client.reflect(document, title=given.title, statements=given.statements, open=given.open)
+        parts = {name: getattr(given, name) for name in given.__struct_fields__}
+        reflection = client.reflect(document, **parts)
         lines = [plain(line) for line in reflection_lines(reflection, len(given.statements))]
         answer.give({**complete(reflection), "lines": lines}, lines)
 

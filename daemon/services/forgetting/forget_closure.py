@@ -12,7 +12,7 @@ import msgspec
 
 from ....protocol import operation
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.event import AnyEvent, Captured, SentPart, text
+from ....protocol.event import AnyEvent, Captured, Reflected, SentPart, text
 from ....protocol.ingestion import SUMMARY
 from ....protocol.operation import (
     Added,
@@ -225,18 +225,20 @@ def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, othe
 
 
 def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], bool], loss: Loss) -> None:
-    """Collect every capture of a forgotten turn, with all its versions, and the calls of a remote model with it."""
-    sent: list[tuple[int, Captured]] = []
+    """Collect every capture of a forgotten turn, with all its versions, and those that repeat some of it: the calls of
+    a remote model, and what an agent learnt from it."""
+    repeating: list[tuple[int, Captured]] = []
     for entry in stores.archive.log.read():
         captured = decode(entry)
         if captured is None:
             continue
         if isinstance(captured.event, SentPart):
-            sent.append((entry.seq, captured))
+            repeating.append((entry.seq, captured))
             continue
         turn, words = (captured.document, captured.event.turn), text(captured.event)
         named = turn in loss.turns or captured.document in scope.documents
         if not (named or holds(words) or loss.names.event(captured.document, captured.event)):
+            repeating += [(entry.seq, captured)] if _repeated(captured) else []
             continue
         seqs = loss.turns.setdefault(turn, [])
         before = captured.replaces
@@ -246,18 +248,29 @@ def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], boo
             before = version.replaces if version else 0
         seqs.append(entry.seq)
         loss.texts.add(words)
-    for seq, captured in sent:
+    for seq, captured in repeating:
         if _has_lost(captured, scope, holds, loss):
             loss.turns.setdefault((captured.document, captured.event.turn), []).append(seq)
 
 
 def _has_lost(captured: Captured, scope: ForgetScope, holds: Callable[[str], bool], loss: Loss) -> bool:
-    """Whether the text of a call has a forgotten turn in it. Its other turns stay, so that it is no forgotten text."""
+    """Whether a capture repeats a forgotten turn. Its other turns stay, so that it is no forgotten text."""
     event, document = captured.event, captured.document
     if document in scope.documents or (document, event.turn) in loss.turns or holds(text(event)):
         return True
-    inside = isinstance(event, SentPart) and any((document, turn) in loss.turns for turn in event.turns)
+    inside = any((document, turn) in loss.turns for turn in _repeated(captured))
     return inside or loss.names.event(document, event)
+
+
+def _repeated(captured: Captured) -> Iterable[str]:
+    """Return the turns of the same session that a capture repeats in its own text."""
+    match captured.event:
+        case SentPart(turns=turns):
+            return turns
+        case Reflected() as reflected:
+            return reflected.learnt_from
+        case _:
+            return ()
 
 
 def _read_records(stores: Stores, loss: Loss) -> None:
