@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -12,6 +14,7 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.event import Checked
 from ...protocol.reflection import ReflectedLearning, ReflectionCost, Statement, reflection_lines
 from ...protocol.session import SessionOutcome, SessionPage, SessionsFound, SessionState, SessionTurns, Summary
+from ..python.client import Client, places_here
 from .connection import reach
 from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, shortened, styled, width, wrapped
 from .wording import age, count, status_counts
@@ -147,7 +150,9 @@ class ReflectionFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 @app.command()
 def reflect(
-    id: Annotated[str, typer.Argument(help="A session as `memd session list` names it, or a unique prefix.")],
+    id: Annotated[
+        str, typer.Argument(help="A session, or a unique prefix; codex or gemini for the one that runs here.")
+    ],
     file: Annotated[str, typer.Argument(help="A JSON file with the reflection, - for standard input.")],
     as_json: JsonFlag = False,
 ) -> None:
@@ -164,7 +169,6 @@ def reflect(
       echo '{"title": "Mend the press"}' | memd session reflect claude-code:0b5c7b3e -
     """
     import sys
-    from pathlib import Path
 
     with CommandAnswer("session reflect", as_json) as answer, reach() as client:
         try:
@@ -175,11 +179,18 @@ def reflect(
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             hint = 'it needs the form {"title": "…", "statements": [{"type": "fact", "quotes": ["…"]}], "open": ["…"]}'
             raise InvalidRequest(f"this is no reflection: {error}", hint=hint) from error
-        document = client.session(id).session.document
+        document = _running(client, id) or client.session(id).session.document
         parts = {name: getattr(given, name) for name in given.__struct_fields__}
         reflection = client.reflect(document, **parts)
         lines = [plain(line) for line in reflection_lines(reflection, len(given.statements))]
         answer.give({**complete(reflection), "lines": lines}, lines)
+
+
+def _running(client: Client, host: str) -> str:
+    """The session of a host without memd's hook that runs in this folder, "" for any other name."""
+    from ..hooks.command_files import COMMAND_HOSTS, running_session
+
+    return running_session(client, host, places_here(), os.environ, Path.cwd()) if host in COMMAND_HOSTS else ""
 
 
 def _found_lines(found: SessionsFound) -> Iterator[str]:
