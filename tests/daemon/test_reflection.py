@@ -2,7 +2,8 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,91 @@ def test_words_that_the_user_hid_are_refused_W4_G1(client: Client) -> None:
         assert (taken.taken, [(refused.number, refused.reason) for refused in taken.refused]) == (1, [(0, "hidden")])
     settle(client)
     assert all("idler" not in record.content for record in by_reader(client))
+
+
+def test_the_same_words_in_another_form_are_found_and_others_are_not_W4(client: Client, orchard: str) -> None:
+    """Quotation marks, dashes, blanks, case, accents in two code points, an ellipsis at the end, characters without
+    width; but no part of a word, in any script that has words."""
+    said = "Das Café öffnet um „sieben“ Uhr – nicht früher.\nDer Größenvergleich bleibt. リンゴは箱に三つずつ入れます。"
+    capture(client, orchard, Said(turn="7", at=NOW, role="user", text=said))
+    same = (
+        'das cafe\u0301 öffnet um "sieben" uhr - nicht früher',
+        "Das Cafe\u0301 öffnet um \u201esieben\u201d Uhr…",
+        "Das Café\u200b öffnet\u00a0um …",
+        "nicht früher. der größenvergleich bleibt",
+        "リンゴは箱に三つ",
+    )
+    assert refusals(client, same) == {}
+    others = (
+        "Das Cafe öffnet um sieben",
+        "Caf",
+        "bleibt. リンゴは箱に四つ",
+        "Der Größenver",
+        "größenvergleich",
+        "as Café öffnet um",
+    )
+    assert refusals(client, others).keys() == set(range(len(others)))
+
+
+def test_a_quote_over_two_turns_is_refused_and_one_quote_twice_counts_once_W4(client: Client) -> None:
+    over_two = "as the wear marks show. Shall I keep the apple ledger"
+    assert refusals(client, (over_two,)) == {0: "not found"}
+    twice = [statement("lesson", FINDING, FINDING), statement("fact", FINDING), statement("lesson", FINDING)]
+    assert client.reflect(DOCUMENT, statements=twice).taken == 1
+    settle(client)
+    (record,) = by_reader(client)
+    assert (record.content, record.type) == (FINDING, "lesson")
+
+
+def test_many_and_long_statements_are_refused_whole_W4(client: Client) -> None:
+    with pytest.raises(InvalidRequest):
+        client.reflect(DOCUMENT, statements=[statement("fact", FINDING)] * 1000)
+    with pytest.raises(InvalidRequest):
+        client.reflect(DOCUMENT, statements=[statement("fact", "a" * 2001)])
+    with pytest.raises(InvalidRequest):
+        client.reflect(DOCUMENT, statements=[statement("fact", *[FINDING] * 4)])
+    assert not (client.session(DOCUMENT).reflections)
+
+
+def test_words_that_the_host_rewrote_before_they_were_read_are_not_taken_W4_W13(client: Client, orchard: str) -> None:
+    client.pause()
+    client.reflect(DOCUMENT, statements=[statement("lesson", FINDING), statement("decision", PLAN, "yes")])
+    other = "Wait. The pulley is fine, it is the left bearing that makes this noise, I think."
+    client.resume()
+    capture(client, orchard, Said(turn="2", at=NOW, role="assistant", text=other))
+    settle(client)
+    assert [record.content for record in by_reader(client)] == [f"{PLAN} → yes"]
+
+
+def test_two_reflections_at_once_and_a_kill_between_keep_each_record_once_W4_P7(client: Client, daemon: Any) -> None:
+    told = [statement("lesson", FINDING), statement("decision", PLAN, "yes")]
+
+    def reflect(title: str) -> int:
+        with daemon.client() as other:
+            return other.reflect(DOCUMENT, title=title, statements=told, open=["order a new idler pulley"]).taken
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(reflect, ("One", "Two"))) == [2, 2]
+    daemon.kill()
+    daemon.start()
+    assert reflect("Three") == 2
+    with daemon.client() as again:
+        settle(again)
+        assert len(by_reader(again)) == 2
+        cost = again.session(DOCUMENT).reflections
+        assert cost is not None and cost.answered == 3
+        assert again.session(DOCUMENT).session.title == "Three"
+        items = [item.text for item in again.state(cwd=again.session(DOCUMENT).session.cwd).items]
+    assert items.count("order a new idler pulley") == 1
+
+
+def refusals(client: Client, quotes: Sequence[str]) -> dict[int, str]:
+    taken = client.reflect(DOCUMENT, title="Quotes", statements=[statement("fact", quote) for quote in quotes])
+    return {refused.number: refused.reason for refused in taken.refused}
+
+
+def capture(client: Client, folder: str, *events: AnyEvent) -> None:
+    client.capture(Origin(host="claude-code", session="one", cwd=folder), events)
 
 
 # --- what an agent learnt under its perspectives --------------------------------------------------------------------
