@@ -245,6 +245,7 @@ def capture(client: Client, folder: str, *events: AnyEvent) -> None:
 
 # --- what an agent learnt under its perspectives --------------------------------------------------------------------
 FINDING = "The squeak comes from the worn idler pulley, as the wear marks show"
+SPARE = "I always keep the spare idler pulley in the red drawer beside the press."
 TOLD = "Look at the wear marks before you oil anything."
 
 
@@ -332,17 +333,44 @@ def test_undo_hides_a_learning_and_redo_shows_it_O4(mechanic: Client) -> None:
     assert mechanic.get(record.id).learnings == {"maintenance": TOLD}
 
 
-def test_a_record_of_another_session_learns_nothing_that_undo_could_not_hide_O4(mechanic: Client, orchard: str) -> None:
-    words = "I always keep the spare idler pulley in the red drawer beside the press."
-    sessions = ("two", "three")
-    for session in sessions:
-        said = Said(turn="1", at=NOW, role="user", text=words)
+@pytest.fixture
+def shared(mechanic: Client, orchard: str) -> Record:
+    """A record of session two, whose agent learnt from it, and of which session three says the same."""
+    for session, words in (("two", SPARE), ("three", f"Hello again. {SPARE}")):
+        said = Said(turn=f"of-{session}", at=NOW, role="user", text=words)
         mechanic.capture(Origin(host="claude-code", session=session, cwd=orchard), [said])
+        if session == "two":
+            mechanic.reflect("claude-code:two", learnings=[learning(quote=SPARE)])
         settle(mechanic)
-    mechanic.reflect("claude-code:three", learnings=[learning(quote=words)])
+    (record,) = spare(mechanic)
+    assert record.learnings == {"maintenance": TOLD} and record.provenance.evidence
+    return record
+
+
+def test_undo_takes_a_learning_from_a_record_that_another_session_says_too_O4(mechanic: Client, shared: Record) -> None:
+    mechanic.learn(shared.id, "safety", "The user's own.")
+    wait(mechanic, mechanic.undo(["claude-code:two"]))
+    assert mechanic.get(shared.id).learnings == {"safety": "The user's own."}
+    wait(mechanic, mechanic.redo(["claude-code:two"]))
+    assert mechanic.get(shared.id).learnings == {"maintenance": TOLD, "safety": "The user's own."}
+
+
+def test_forgetting_a_session_forgets_what_its_agent_learnt_O4_T10(
+    mechanic: Client, shared: Record, daemon: Any
+) -> None:
+    assert files_with(daemon, TOLD)
+    wait(mechanic, mechanic.forget(session="claude-code:two"))
+    (record,) = spare(mechanic)
+    assert {span.document for span in record.provenance.spans} == {"claude-code:three"} and not record.learnings
+    assert files_with(daemon, TOLD) == []
+
+
+def test_a_record_of_another_session_learns_nothing_O4(mechanic: Client, shared: Record) -> None:
+    told = learning("safety", "Close the drawer.", SPARE)
+    assert mechanic.reflect("claude-code:three", learnings=[told]).learnings == 1
     settle(mechanic)
-    records = [record for record in mechanic.list(limit=200).records if "red drawer" in record.content]
-    assert records and not any(record.learnings for record in records if record.provenance.source.endswith("two"))
+    (record,) = spare(mechanic)
+    assert record.learnings == {"maintenance": TOLD}
 
 
 def test_a_secret_in_a_learning_is_left_out_and_forgetting_the_quote_forgets_it_O4_T10(
@@ -364,6 +392,10 @@ def test_a_secret_in_a_learning_is_left_out_and_forgetting_the_quote_forgets_it_
         "a forgotten reflection takes no name from the next"
     )
     assert len(by_reader(mechanic)) == 1
+
+
+def spare(client: Client) -> list[Record]:
+    return [record for record in client.list(limit=200).records if "red drawer" in record.content]
 
 
 def told(client: Client, record: Record) -> list[str]:

@@ -6,7 +6,7 @@ journal entry with forgotten words is listed with a replacement that changes no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -63,7 +63,8 @@ class ForgetScope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loss(msgspec.Struct, kw_only=True):
-    """The items to forget. `texts` are forgotten words, for the search at the end; they stay in memory. `name_count`:
+    """The items to forget. `texts` are forgotten words, for the search at the end; they stay in memory. `learnings`:
+    what agents learnt from forgotten turns. `name_count`:
     journal entries that lose a name, a title, a folder or a reason."""
 
     gone: dict[str, Record] = {}
@@ -74,6 +75,7 @@ class Loss(msgspec.Struct, kw_only=True):
     after: list[AnyOperation] = []
     sessions: tuple[str, ...] = ()
     texts: set[str] = set()
+    learnings: set[str] = set()
     cuts: tuple[Cut, ...] = ()
     changed: list[str] = []
     names: NameSearch = msgspec.field(default_factory=lambda: NameSearch(""))
@@ -248,9 +250,11 @@ def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], boo
             before = version.replaces if version else 0
         seqs.append(entry.seq)
         loss.texts.add(words)
+        loss.learnings |= _learnings(captured)
     for seq, captured in repeating:
         if _has_lost(captured, scope, holds, loss):
             loss.turns.setdefault((captured.document, captured.event.turn), []).append(seq)
+            loss.learnings |= _learnings(captured)
 
 
 def _has_lost(captured: Captured, scope: ForgetScope, holds: Callable[[str], bool], loss: Loss) -> bool:
@@ -273,6 +277,17 @@ def _repeated(captured: Captured) -> Iterable[str]:
             return ()
 
 
+def _learnings(captured: Captured) -> set[str]:
+    """Return what an agent told in a reflection that it learnt (O4)."""
+    statements = captured.event.statements if isinstance(captured.event, Reflected) else ()
+    return {words for statement in statements for words in statement.learnings.values()}
+
+
+def _without_learnings(record: Record, learnings: Container[str]) -> Record:
+    left = {name: words for name, words in record.learnings.items() if words not in learnings}
+    return msgspec.structs.replace(record, learnings=left)
+
+
 def _read_records(stores: Stores, loss: Loss) -> None:
     """Decide which records go with the turns, and which stay on their other sources."""
     for record in stores.records.everything():
@@ -284,6 +299,7 @@ def _read_records(stores: Stores, loss: Loss) -> None:
                 continue
             stands = stands_on(record) - loss.turns.keys()
             left = rebased(stores, stores.counters.with_signal(record), loss.turns) if stands else None
+            left = _without_learnings(left, loss.learnings) if left else None
         if left is None:
             loss.gone[record.id] = record
             loss.texts.update(_words(record))
