@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ....protocol.errors import Unavailable
 from ....stages.batch import Item, Point, Weight
-from .worker_messages import FindPoints, PointsFound, Weighed, WeighTexts
+from .worker_messages import CheckPoints, FindPoints, PointsFound, Weighed, WeighTexts
 from .worker_process import TaskCrashed, WorkerDied, WorkerProcess, WorkerUnusable
 
 ATTEMPTS = 2
@@ -26,11 +26,15 @@ class WorkerPointFinder:
         """Return points of captures in the order of the text. Raises Unavailable."""
         return self._ask(FindPoints(items=tuple(items), most=most, read=read), PointsFound).points
 
+    def safe(self, items: Sequence[Item], points: Sequence[Point]) -> tuple[Point, ...]:
+        """Return the points that may stand in a summary. Raises Unavailable."""
+        return self._ask(CheckPoints(items=tuple(items), points=tuple(points)), PointsFound).points
+
     def weigh(self, texts: Sequence[str]) -> tuple[Weight, ...]:
         """Return the weights of texts. Raises Unavailable."""
         return self._ask(WeighTexts(texts=tuple(texts)), Weighed).weights
 
-    def _ask(self, task: FindPoints | WeighTexts, kind: type[R]) -> R:
+    def _ask(self, task: FindPoints | CheckPoints | WeighTexts, kind: type[R]) -> R:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return self._worker.ask(task, kind)

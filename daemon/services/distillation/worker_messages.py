@@ -54,13 +54,20 @@ class FindPoints(Task, tag="find_points", frozen=True, kw_only=True):
     read: int
 
 
+class CheckPoints(Task, tag="check_points", frozen=True, kw_only=True):
+    """Return those of these points that may stand in a summary (W12). `items`: the captures that they are of."""
+
+    items: tuple[Item, ...]
+    points: tuple[Point, ...]
+
+
 class WeighTexts(Task, tag="weigh", frozen=True, kw_only=True):
     """Weigh items from which a user may choose (W12)."""
 
     texts: tuple[str, ...]
 
 
-AnyTask = DistilItems | JudgeCandidates | EmbedTexts | ComparePinned | FindPoints | WeighTexts
+AnyTask = DistilItems | JudgeCandidates | EmbedTexts | ComparePinned | FindPoints | CheckPoints | WeighTexts
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="result"):
@@ -97,7 +104,7 @@ class Conflicts(Result, tag="conflicts", frozen=True, kw_only=True):
 
 
 class PointsFound(Result, tag="points", frozen=True, kw_only=True):
-    """The points of a chunk, in the order of the text."""
+    """Points, in the order of the text."""
 
     points: tuple[Point, ...]
 

@@ -41,16 +41,13 @@ from ..write_thread import Writer
 from .chunks import chunks
 from .document_summary import DocumentReading, is_open, operations, price, read_document, summary_id, summary_record
 
-POINTS = 24
-"""Most points of a chunk."""
+READ, FEWEST_READ = 800, 4
+"""Clauses of a document that the distiller reads, 6 ms each, and at least of a chunk: those that their form recommends.
+"""
 
-CANDIDATES = 3_000
-"""Most points of a document that compete for its summary."""
+CANDIDATES = 240
+"""Points of a document that compete for its summary, at least one of each chunk."""
 
-READ = 6_000
-"""Clauses of a document that the distiller reads, 7 ms each; of a longer document fewer in each chunk."""
-
-FEWEST_READ = 10
 WEIGHED = 64
 """Items that are weighed at once."""
 
@@ -68,6 +65,10 @@ class PointFinder(Protocol):
 
     def points(self, items: Sequence[Item], most: int, read: int) -> tuple[Point, ...]:
         """Return points of captures in the order of the text. Raises Unavailable, Stopping."""
+        ...
+
+    def safe(self, items: Sequence[Item], points: Sequence[Point]) -> tuple[Point, ...]:
+        """Return the points of these captures that may stand in a summary. Raises Unavailable, Stopping."""
         ...
 
     def weigh(self, texts: Sequence[str]) -> tuple[Weight, ...]:
@@ -153,23 +154,36 @@ class IngestionService(Service):
             return _report(before, reading, len(groups), 0)
         if before and not is_open(self._stores, before):
             return _report(None, reading, len(groups), 0)
-        found = list(self._points(groups, progress))
-        points = choose(found, SUMMARY_TOKENS, price)
+        points = self._points(groups, progress)
         record = summary_record(reading, points) if points else None
         written = self._writer.run(lambda: self._commit(reading, record)).result()
         self._distil()
         after = self._stores.records.get(summary_id(request.document)) if record else None
         return _report(after, reading, len(groups), written)
 
-    def _points(self, groups: Sequence[tuple[Captured, ...]], progress: Progress) -> Iterator[tuple[Point, ...]]:
-        """Yield the points of each chunk."""
-        most = max(1, min(POINTS, CANDIDATES // max(1, len(groups))))
-        read = max(FEWEST_READ, READ // max(1, len(groups)))
+    def _points(self, groups: Sequence[tuple[Captured, ...]], progress: Progress) -> tuple[Point, ...]:
+        """Return the points of the summary. Only the chosen ones are checked, and others are chosen for those that may
+        not stand in it."""
+        most, read = max(1, CANDIDATES // max(1, len(groups))), max(FEWEST_READ, READ // max(1, len(groups)))
+        chunked = [[Item(seq=n, captured=captured) for n, captured in enumerate(group, 1)] for group in groups]
+        items = {item.captured.event.turn: item for group in chunked for item in group}
+        found: list[tuple[Point, ...]] = []
+        safe, unsafe = set[Point](), set[Point]()
         with self._models() as finder:
-            for at, group in enumerate(groups):
+            for at, group in enumerate(chunked):
                 progress(at, len(groups), "chunks")
                 self._check_stopping()
-                yield finder.points([Item(seq=n, captured=each) for n, each in enumerate(group, 1)], most, read)
+                found.append(finder.points(group, most, read))
+            while True:
+                left = [[point for point in points if point not in unsafe] for points in found]
+                chosen = choose(left, SUMMARY_TOKENS, price)
+                fresh = [point for point in chosen if point not in safe]
+                if not fresh:
+                    return chosen
+                self._check_stopping()
+                turns = dict.fromkeys(point.span.turn for point in fresh)
+                safe.update(finder.safe([items[turn] for turn in turns], fresh))
+                unsafe.update(point for point in fresh if point not in safe)
 
     def _commit(self, reading: DocumentReading, record: Record | None) -> int:
         """Write the summary; return the number of operations. Called on the write thread."""
