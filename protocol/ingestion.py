@@ -9,11 +9,14 @@ from typing import Annotated
 
 import msgspec
 
-from .record import Record
+from .record import Record, record_id
 from .request_fields import Request, ScopedRequest
 
 SUMMARY = "summary"
 """Tag of a record that summarises a document: lines of its words, each with the number of its passage."""
+
+TURN = "summary"
+"""The turn in the id of a summary."""
 
 SUMMARY_TOKENS = 1000
 """Most tokens of a summary."""
@@ -25,6 +28,11 @@ ITEMS_LIMIT = 20
 """Items up to which memd takes everything and asks nobody."""
 
 WEIGHED_ITEMS = 5000
+
+
+def summary_id(document: str) -> str:
+    """Return the id of the summary of a document, which has at most one."""
+    return record_id("note", document, TURN, 0, 0)
 
 
 class WeighItems(Request, tag="weigh_items", frozen=True, kw_only=True):

@@ -136,7 +136,8 @@ class AgentText(NamedTuple):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """A clause, its words on one line, its worth in [0, 1], and the unit vector of its words, float32 as bytes."""
+    """A clause, its words on one line, its worth (in [0, 1], more if another reader pointed at it), and the unit vector
+    of its words, float32 as bytes."""
 
     span: Span
     words: str

@@ -34,6 +34,9 @@ BESIDE = 300
 LEANING = 0.6
 """Factor on the worth of a clause that needs the one before it: "Therefore …", "This only affects …"."""
 
+POINTED = 3.0
+"""Worth of words that another reader pointed at: those of a clause are 1 at most."""
+
 MOST_SALIENT = 3.0
 WEIGHED_CHARACTERS = 1000
 """Characters of an item that decide what it is about."""
@@ -45,15 +48,23 @@ class PointReader:
     def __init__(self, reader: gate.ClauseReader, embedder: SentenceEmbedder, scan: Scan) -> None:
         self._reader, self._embedder, self._scan = reader, embedder, scan
 
-    def points(self, items: Sequence[Item], most: int, read: int) -> tuple[Point, ...]:
+    def points(self, items: Sequence[Item], most: int, read: int, pointed: Sequence[Span] = ()) -> tuple[Point, ...]:
         """Return at most `most` points of these captures in the order of the text, which `safe` has to judge. `read`:
-        clauses that the distiller reads; of more, those that their place and length recommend."""
-        clauses = [(item, place, clause) for item in items for place, clause in _clauses(item)]
+        clauses that the distiller reads; of more, those that their place and length recommend; `pointed`: words that
+        another reader pointed at, which come first (W4)."""
+        named = [(item, clause) for item in items for clause in _clauses_at(item, pointed)]
+        clauses = [
+            (item, place, clause)
+            for item in items
+            for place, clause in _clauses(item)
+            if not any(item is its and clause.start < its_.end and its_.start < clause.end for its, its_ in named)
+        ]
         if len(clauses) > read:
             ranked = sorted(clauses, key=lambda row: -selection().probability(features(row[1], row[2], None)))
             kept = {id(clause) for _, _, clause in ranked[:read]}
             clauses = [row for row in clauses if id(row[2]) in kept]
-        weighed = [(self._worth(place, clause), item, clause) for item, place, clause in clauses]
+        weighed = [(POINTED, item, clause) for item, clause in named]
+        weighed += [(self._worth(place, clause), item, clause) for item, place, clause in clauses]
         weighed.sort(key=lambda row: -row[0])
         best = list(islice((row for row in weighed if not flags_of(_surroundings(*row[1:]))), most))
         words = [" ".join(clause.text.split()) for _, _, clause in best]
@@ -115,6 +126,13 @@ def _clauses(item: Item) -> Iterator[tuple[Place, Clause]]:
     for place, clause in turn_clauses(item, ()):
         if count_words(clause.text) >= FEWEST_WORDS:
             yield place, clause
+
+
+def _clauses_at(item: Item, pointed: Sequence[Span]) -> Iterator[Clause]:
+    """Yield the words of a capture that another reader pointed at."""
+    for span in pointed:
+        if span.turn == item.captured.event.turn:
+            yield Clause(span.start, span.end, text(item.captured.event)[span.start : span.end])
 
 
 def _surroundings(item: Item, clause: Clause) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ....protocol.errors import Unavailable
+from ....protocol.record import Span
 from ....stages.batch import Item, Point, Weight
 from .worker_messages import CheckPoints, FindPoints, PointsFound, Weighed, WeighTexts
 from .worker_process import TaskCrashed, WorkerDied, WorkerProcess, WorkerUnusable
@@ -22,9 +23,10 @@ class WorkerPointFinder:
     def __init__(self, threads: int) -> None:
         self._worker = WorkerProcess(threads)
 
-    def points(self, items: Sequence[Item], most: int, read: int) -> tuple[Point, ...]:
+    def points(self, items: Sequence[Item], most: int, read: int, pointed: Sequence[Span]) -> tuple[Point, ...]:
         """Return points of captures in the order of the text. Raises Unavailable."""
-        return self._ask(FindPoints(items=tuple(items), most=most, read=read), PointsFound).points
+        task = FindPoints(items=tuple(items), most=most, read=read, pointed=tuple(pointed))
+        return self._ask(task, PointsFound).points
 
     def safe(self, items: Sequence[Item], points: Sequence[Point]) -> tuple[Point, ...]:
         """Return the points that may stand in a summary. Raises Unavailable."""

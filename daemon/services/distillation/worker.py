@@ -88,7 +88,7 @@ class Worker:
             case EmbedTexts():
                 return Embedded(vectors=tuple(row.tobytes() for row in self._embedder.embed(task.texts)))
             case FindPoints():
-                return PointsFound(points=self._points.points(task.items, task.most, task.read))
+                return PointsFound(points=self._points.points(task.items, task.most, task.read, task.pointed))
             case CheckPoints():
                 return PointsFound(points=self._points.safe(task.items, task.points))
             case WeighTexts():

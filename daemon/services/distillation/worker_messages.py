@@ -9,7 +9,7 @@ from typing import IO, TypeVar
 
 import msgspec
 
-from ....protocol.record import Record
+from ....protocol.record import Record, Span
 from ....stages.batch import AgentText, Batch, Conflict, Given, Item, Known, Point, Proposal, Weight
 
 
@@ -47,11 +47,13 @@ class ComparePinned(Task, tag="hold_against", frozen=True, kw_only=True):
 
 
 class FindPoints(Task, tag="find_points", frozen=True, kw_only=True):
-    """Find the clauses of a chunk that are worth most (W12): at most `most`, of at most `read` that are read."""
+    """Find the clauses of a chunk that are worth most (W12): at most `most`, of at most `read` that are read, after the
+    words that another reader pointed at."""
 
     items: tuple[Item, ...]
     most: int
     read: int
+    pointed: tuple[Span, ...] = ()
 
 
 class CheckPoints(Task, tag="check_points", frozen=True, kw_only=True):

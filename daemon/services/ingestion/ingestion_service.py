@@ -24,8 +24,9 @@ from ....protocol.ingestion import (
     SummariseDocument,
     TopicList,
     WeighItems,
+    summary_id,
 )
-from ....protocol.record import LIVE, Record
+from ....protocol.record import LIVE, Record, Span
 from ....protocol.reply import JobState
 from ....stages.batch import Item, Point, Weight
 from ....stages.extractive_summary import choose
@@ -39,7 +40,7 @@ from ..service import Caller, Handler, Handlers, Service, owner
 from ..token_estimate import tokens
 from ..write_thread import Writer
 from .chunks import chunks
-from .document_summary import DocumentReading, is_open, operations, price, read_document, summary_id, summary_record
+from .document_summary import DocumentReading, is_open, operations, price, read_document, summary_record
 
 READ, FEWEST_READ = 800, 4
 """Clauses of a document that the distiller reads, 6 ms each, and at least of a chunk: those that their form recommends.
@@ -63,8 +64,9 @@ SLICE = 500
 class PointFinder(Protocol):
     """The models, in a process of their own."""
 
-    def points(self, items: Sequence[Item], most: int, read: int) -> tuple[Point, ...]:
-        """Return points of captures in the order of the text. Raises Unavailable, Stopping."""
+    def points(self, items: Sequence[Item], most: int, read: int, pointed: Sequence[Span]) -> tuple[Point, ...]:
+        """Return points of captures in the order of the text. `pointed`: words that another reader pointed at. Raises
+        Unavailable, Stopping."""
         ...
 
     def safe(self, items: Sequence[Item], points: Sequence[Point]) -> tuple[Point, ...]:
@@ -154,14 +156,16 @@ class IngestionService(Service):
             return _report(before, reading, len(groups), 0)
         if before and not is_open(self._stores, before):
             return _report(None, reading, len(groups), 0)
-        points = self._points(groups, progress)
+        points = self._points(groups, reading.pointed, progress)
         record = summary_record(reading, points) if points else None
         written = self._writer.run(lambda: self._commit(reading, record)).result()
         self._distil()
         after = self._stores.records.get(summary_id(request.document)) if record else None
         return _report(after, reading, len(groups), written)
 
-    def _points(self, groups: Sequence[tuple[Captured, ...]], progress: Progress) -> tuple[Point, ...]:
+    def _points(
+        self, groups: Sequence[tuple[Captured, ...]], pointed: Sequence[Span], progress: Progress
+    ) -> tuple[Point, ...]:
         """Return the points of the summary. Only the chosen ones are checked, and others are chosen for those that may
         not stand in it."""
         most, read = max(1, CANDIDATES // max(1, len(groups))), max(FEWEST_READ, READ // max(1, len(groups)))
@@ -173,7 +177,7 @@ class IngestionService(Service):
             for at, group in enumerate(chunked):
                 progress(at, len(groups), "chunks")
                 self._check_stopping()
-                found.append(finder.points(group, most, read))
+                found.append(finder.points(group, most, read, pointed))
             while True:
                 left = [[point for point in points if point not in unsafe] for points in found]
                 chosen = choose(left, SUMMARY_TOKENS, price)

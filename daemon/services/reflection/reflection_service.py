@@ -21,6 +21,7 @@ from ....protocol.event import (
     Reflected,
     ReflectionAsked,
     Said,
+    Wrote,
 )
 from ....protocol.instant import from_micros
 from ....protocol.reflection import (
@@ -141,7 +142,7 @@ class ReflectionService(Service):
                 refused.append(RefusedStatement(number=number, reason=answer))
         title = " ".join(title.split())
         refused_title = title if _is_order(title) or self._missing(captures, title) else ""
-        said = [captured.event.turn for captured in captures if isinstance(captured.event, Said)]
+        said = [captured.event.turn for captured in captures if isinstance(captured.event, Said | Wrote)]
         cost = tokens(msgspec.json.encode((title, statements, open)).decode())
         event = Reflected(
             turn="",
