@@ -27,6 +27,9 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 UNDECIDED = 6
 """Exit code of an input with many items about which nobody decided: nothing was taken."""
 
+BUSY_S = 3600.0
+"""Seconds for which the command waits while another job of memd runs."""
+
 LISTED = 40
 """Items that the question lists."""
 
@@ -78,7 +81,7 @@ def ingest(
         inputs = [read(name) for name in files]
         with reach(PATIENCE_MS) as client:
             ingestion = Ingestion(
-                client, places_here().state, here(cwd), lambda started: wait_for_job(client, started, answer)
+                client, places_here().state, here(cwd), lambda started: wait_for_job(client, started, answer), BUSY_S
             )
             documents: list[Ingested] = []
             for found in inputs:

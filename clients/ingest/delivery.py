@@ -40,8 +40,8 @@ NAMED_TURNS = 100_000
 """Turns whose order a request can name; a longer document is read in the order in which it was first sent."""
 
 POLL_S = 0.1
-BUSY_S = 60.0
-"""Seconds for which memd waits while another job runs."""
+BUSY_S = 20.0
+"""Seconds for which memd waits while another job runs, unless its caller has more time."""
 
 WaitForJob = Callable[[JobState], JobState]
 """Waits for a job; returns its last state. Raises the error that it ended with."""
@@ -99,9 +99,13 @@ def read(name: str, content: bytes | None = None, title: str = "") -> ReadInput:
 class Ingestion:
     """Takes inputs in over one client. `cwd`: the folder that decides the project."""
 
-    def __init__(self, client: Client, state: Path, cwd: str, wait: WaitForJob | None = None) -> None:
-        """`wait`: waits for a job and shows its progress; without it, the client asks for it."""
+    def __init__(
+        self, client: Client, state: Path, cwd: str, wait: WaitForJob | None = None, busy_s: float = BUSY_S
+    ) -> None:
+        """`wait`: waits for a job and shows its progress; without it, the client asks for it. `busy_s`: seconds to wait
+        while another job runs."""
         self._client, self._cwd, self._wait = client, cwd, wait or self._patiently
+        self._busy_s = busy_s
         self._imported, self._ingested = Cursors(state), Cursors(state, "ingested")
 
     def negotiated(self, found: ReadInput) -> Negotiation:
@@ -132,7 +136,7 @@ class Ingestion:
 
     def _run(self, start: Callable[[], JobState]) -> JobState:
         """Run a job of the daemon, after the one that runs now. Raises Unavailable, and the error of the job."""
-        end = time.monotonic() + BUSY_S
+        end = time.monotonic() + self._busy_s
         while True:
             try:
                 started = start()
