@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ...protocol.errors import InvalidRequest, NotFound, StoreError, TooLarge
-from ..importers.markdown import MarkdownPart, parts_of
+from ..importers.markdown import MarkdownPart, blocks_of, parts_of
 from .input_text import InputItem, InputItems, InputPassage, InputText, label_of, longest, passages_of
 from .markdown_items import category_of, item_runs
 from .passages import LONGEST, paragraphs, pieces
@@ -136,14 +136,15 @@ def _markdown(name: str, content: bytes) -> InputText:
 
 
 def _of_markdown(text: str, format: str, is_readme: bool = False) -> InputText:
-    title, parts, account = parts_of(text, is_readme=is_readme)
+    blocks = blocks_of(text)
+    title, parts, account = parts_of(text, blocks, is_readme=is_readme)
     passages: list[InputPassage] = []
     rows: list[int] = []
     for part in parts:
         divided = passages_of(part)
         passages += divided
         rows += [part.row] * len(divided)
-    items = longest([*item_runs(text, rows)])
+    items = longest([*item_runs(text, blocks, rows)])
     return InputText(format=format, title=title, passages=tuple(passages), items=items, noise=account.noise)
 
 
