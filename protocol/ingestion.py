@@ -5,7 +5,7 @@ The client reads files and asks the user; the daemon keeps nothing of a decision
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -29,6 +29,8 @@ ITEMS_LIMIT = 20
 
 WEIGHED_ITEMS = 5000
 
+WeighedBy = Literal["both", "worth", "topic"]
+
 
 def summary_id(document: str) -> str:
     """Return the id of the summary of a document, which has at most one."""
@@ -36,9 +38,10 @@ def summary_id(document: str) -> str:
 
 
 class WeighItems(Request, tag="weigh_items", frozen=True, kw_only=True):
-    """Tell the worth and the topic of each of these texts, as a job; memd stores nothing of it (W12)."""
+    """Tell the worth or the topic of each of these texts, or both, as a job; memd stores nothing of it (W12)."""
 
     texts: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=WEIGHED_ITEMS)]
+    by: WeighedBy = "both"
 
 
 class SummariseDocument(Request, tag="summarise_document", frozen=True, kw_only=True):

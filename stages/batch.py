@@ -146,7 +146,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Weight(msgspec.Struct, frozen=True, kw_only=True):
-    """The worth in [0, 1] of an item that a user may choose, and the unit vector of its words."""
+    """The worth in [0, 1] of an item that a user may choose, and the unit vector of its words: 0 and empty for one that
+    was not asked for."""
 
     worth: float
     vector: bytes

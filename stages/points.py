@@ -8,12 +8,13 @@ people say: it counts half.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..protocol.event import Wrote, text
+from ..protocol.ingestion import WeighedBy
 from ..protocol.record import QUOTE_LIMIT, Span
 from . import documents
 from . import extraction_gate as gate
@@ -84,15 +85,15 @@ class PointReader:
         taken = {candidate.ordinal for candidate in scanned if not candidate.flags}
         return tuple(point for at, point in enumerate(points) if at in taken)
 
-    def weigh(self, texts: Sequence[str]) -> tuple[Weight, ...]:
+    def weigh(self, texts: Sequence[str], by: WeighedBy = "both") -> tuple[Weight, ...]:
         """Return the weight of each text; one that reads like an order to an agent is worth nothing."""
-        if not texts:
-            return ()
         fronts = [words[:WEIGHED_CHARACTERS] for words in texts]
-        vectors = self._embed([" ".join(words.split()) or "-" for words in fronts])
-        worths = (0.0 if flags_of(words) else self._worth_of(words) for words in fronts)
+        lines = [" ".join(words.split()) or "-" for words in fronts] if by != "worth" else []
+        vectors = self._embed(lines)
+        worths = (self._worth_of(words) if by != "topic" and not flags_of(words) else 0.0 for words in fronts)
         return tuple(
-            Weight(worth=worth, vector=vector.tobytes()) for worth, vector in zip(worths, vectors, strict=True)
+            Weight(worth=worth, vector=b"" if vector is None else vector.tobytes())
+            for worth, vector in zip_longest(worths, vectors)
         )
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -186,8 +186,8 @@ class _Sections:
         return self._title, self._parts
 
     def _take(self, token: Token, tokens: Sequence[Token], after: int) -> None:
-        """Take a heading, or parts: a block of the document, an item of one of its lists, a row of a table. `after`: where
-        the tokens behind it begin."""
+        """Take a heading, or parts: a block of the document, an item of one of its lists, a row of a table. The tokens
+        behind it begin at `after`."""
         rows = range(*(token.map or (0, 0)))
         self._row = rows.start if token.map else self._row
         if token.type == "heading_open" and token.level == 0:

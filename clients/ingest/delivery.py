@@ -17,7 +17,7 @@ import msgspec
 
 from ...protocol.errors import MemdError, StoreError, Unavailable, by_code
 from ...protocol.event import AnyEvent, Origin, Wrote
-from ...protocol.ingestion import WEIGHED_ITEMS
+from ...protocol.ingestion import WEIGHED_ITEMS, WeighedBy
 from ...protocol.instant import checked
 from ...protocol.reply import JobState
 from ..importers.cursors import Cursor, Cursors
@@ -122,17 +122,18 @@ class Ingestion:
         for share in shares(found.text, decision, self.weigh):
             yield self._take(found, share)
 
-    def weigh(self, texts: Sequence[str]) -> tuple[list[float], list[str]]:
-        """Return the worth and the topic of each text; of very many only the worth."""
-        worths, topics = list[float](), list[str]()
+    def weigh(self, texts: Sequence[str], by: WeighedBy) -> list[str]:
+        """Return the worth or the topic of each text; of very many no topic."""
+        if by == "topic" and len(texts) > WEIGHED_ITEMS:
+            return [""] * len(texts)
+        answers: list[str] = []
         for start in range(0, len(texts), WEIGHED_ITEMS):
             fronts = [_valid(text[:WEIGHED_CHARACTERS]) for text in texts[start : start + WEIGHED_ITEMS]]
-            report = self._run(lambda fronts=fronts: self._client.weigh_items(fronts)).report
-            weighed, named = report["worth"], report["topics"]
-            assert isinstance(weighed, list) and isinstance(named, list)
-            worths += map(float, weighed)
-            topics += named if len(texts) <= WEIGHED_ITEMS else [""] * len(named)
-        return worths, topics
+            report = self._run(lambda fronts=fronts: self._client.weigh_items(fronts, by)).report
+            named = report["worth" if by == "worth" else "topics"]
+            assert isinstance(named, list)
+            answers += named
+        return answers
 
     def _run(self, start: Callable[[], JobState]) -> JobState:
         """Run a job of the daemon, after the one that runs now. Raises Unavailable, and the error of the job."""

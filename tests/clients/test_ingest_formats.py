@@ -28,7 +28,7 @@ PARAGRAPHS = st.lists(st.lists(SENTENCES, min_size=1, max_size=80), min_size=1, 
 ENDS = st.sampled_from([" ends here. ", " stands there!\n", " or is it done? "])
 
 
-def unweighed(texts: object) -> tuple[list[float], list[str]]:
+def unweighed(texts: object, by: object) -> list[str]:
     raise AssertionError("the model is not asked")
 
 
@@ -306,8 +306,9 @@ def test_21_items_negotiate_and_20_do_not_W12() -> None:
 def test_each_choice_takes_just_what_it_says_W12() -> None:
     found = listed(30)
 
-    def weigh(texts: object) -> tuple[list[float], list[str]]:
-        return [n / 30 for n in range(30)], ["topic"] * 30
+    def weigh(texts: object, by: object) -> list[str]:
+        assert by == "worth", "the categories are labels"
+        return [f"{n / 30:.4f}" for n in range(30)]
 
     def taken(choice: Choice) -> list[tuple[str, list[int]]]:
         return [(share.category, list(share.passages)) for share in shares(found, choice, weigh)]
@@ -321,7 +322,7 @@ def test_each_choice_takes_just_what_it_says_W12() -> None:
 
 def test_items_without_labels_have_topics_as_categories_W12() -> None:
     found = read("list.md", "\n".join(f"- thing number {n}" for n in range(24)))
-    asked = negotiation("list.md", found, lambda texts: ([0.0] * 24, ["pears"] * 20 + ["apples"] * 4))
+    asked = negotiation("list.md", found, lambda texts, by: ["pears"] * 20 + ["apples"] * 4)
     assert asked.kinds == {"pears": 20, "apples": 4}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ....protocol.errors import Unavailable
+from ....protocol.ingestion import WeighedBy
 from ....protocol.record import Span
 from ....stages.batch import Item, Point, Weight
 from .worker_messages import CheckPoints, FindPoints, PointsFound, Weighed, WeighTexts
@@ -32,9 +33,9 @@ class WorkerPointFinder:
         """Return the points that may stand in a summary. Raises Unavailable."""
         return self._ask(CheckPoints(items=tuple(items), points=tuple(points)), PointsFound).points
 
-    def weigh(self, texts: Sequence[str]) -> tuple[Weight, ...]:
+    def weigh(self, texts: Sequence[str], by: WeighedBy) -> tuple[Weight, ...]:
         """Return the weights of texts. Raises Unavailable."""
-        return self._ask(WeighTexts(texts=tuple(texts)), Weighed).weights
+        return self._ask(WeighTexts(texts=tuple(texts), by=by), Weighed).weights
 
     def _ask(self, task: FindPoints | CheckPoints | WeighTexts, kind: type[R]) -> R:
         for attempt in range(1, ATTEMPTS + 1):

@@ -92,7 +92,7 @@ class Worker:
             case CheckPoints():
                 return PointsFound(points=self._points.safe(task.items, task.points))
             case WeighTexts():
-                return Weighed(weights=self._points.weigh(task.texts))
+                return Weighed(weights=self._points.weigh(task.texts, task.by))
 
 
 def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:

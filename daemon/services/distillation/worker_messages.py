@@ -9,6 +9,7 @@ from typing import IO, TypeVar
 
 import msgspec
 
+from ....protocol.ingestion import WeighedBy
 from ....protocol.record import Record, Span
 from ....stages.batch import AgentText, Batch, Conflict, Given, Item, Known, Point, Proposal, Weight
 
@@ -67,6 +68,7 @@ class WeighTexts(Task, tag="weigh", frozen=True, kw_only=True):
     """Weigh items from which a user may choose (W12)."""
 
     texts: tuple[str, ...]
+    by: WeighedBy = "both"
 
 
 AnyTask = DistilItems | JudgeCandidates | EmbedTexts | ComparePinned | FindPoints | CheckPoints | WeighTexts

@@ -23,6 +23,7 @@ from ....protocol.ingestion import (
     RecordTopic,
     SummariseDocument,
     TopicList,
+    WeighedBy,
     WeighItems,
     summary_id,
 )
@@ -47,7 +48,7 @@ READ, FEWEST_READ = 800, 4
 """
 
 CANDIDATES = 240
-"""Points of a document that compete for its summary, at least one of each chunk."""
+"""Points of a document that compete for its summary, at least two of each chunk."""
 
 WEIGHED = 64
 """Items that are weighed at once."""
@@ -73,7 +74,7 @@ class PointFinder(Protocol):
         """Return the points of these captures that may stand in a summary. Raises Unavailable, Stopping."""
         ...
 
-    def weigh(self, texts: Sequence[str]) -> tuple[Weight, ...]:
+    def weigh(self, texts: Sequence[str], by: WeighedBy) -> tuple[Weight, ...]:
         """Return the weights of texts. Raises Unavailable, Stopping."""
         ...
 
@@ -123,21 +124,25 @@ class IngestionService(Service):
     # --- jobs ----------------------------------------------------------------------------------------------------
     def weigh(self, request: WeighItems) -> JobState:
         """Start to weigh items. Raises Unavailable beside another job."""
-        return self._core.jobs.start("weigh items", lambda progress: self._weigh(request.texts, progress))
+        return self._core.jobs.start("weigh items", lambda progress: self._weigh(request, progress))
 
-    def _weigh(self, texts: Sequence[str], progress: Progress) -> Report:
+    def _weigh(self, request: WeighItems, progress: Progress) -> Report:
+        texts, by = request.texts, request.by
         weights: list[Weight] = []
         with self._models() as finder:
             for start in range(0, len(texts), WEIGHED):
                 progress(start, len(texts), "items")
                 self._check_stopping()
-                weights += finder.weigh(texts[start : start + WEIGHED])
+                weights += finder.weigh(texts[start : start + WEIGHED], by)
+        worths = [f"{weight.worth:.4f}" for weight in weights] if by != "topic" else []
+        if by == "worth":
+            return {"worth": worths, "topics": []}
         vectors = np.stack([np.frombuffer(weight.vector, "<f4") for weight in weights])
         labels = [""] * len(texts)
         for topic in topics(vectors, texts):
             for member in topic.members:
                 labels[member] = without_secrets(topic.label)
-        return {"worth": [f"{weight.worth:.4f}" for weight in weights], "topics": labels}
+        return {"worth": worths, "topics": labels}
 
     def summarise(self, request: SummariseDocument) -> JobState:
         """Start to summarise a document. Raises NotFound, and Unavailable beside another job."""
@@ -168,7 +173,7 @@ class IngestionService(Service):
     ) -> tuple[Point, ...]:
         """Return the points of the summary. Only the chosen ones are checked, and others are chosen for those that may
         not stand in it."""
-        most, read = max(1, CANDIDATES // max(1, len(groups))), max(FEWEST_READ, READ // max(1, len(groups)))
+        most, read = max(2, CANDIDATES // max(1, len(groups))), max(FEWEST_READ, READ // max(1, len(groups)))
         chunked = [[Item(seq=n, captured=captured) for n, captured in enumerate(group, 1)] for group in groups]
         items = {item.captured.event.turn: item for group in chunked for item in group}
         found: list[tuple[Point, ...]] = []
