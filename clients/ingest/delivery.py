@@ -41,7 +41,7 @@ NAMED_TURNS = 100_000
 
 POLL_S = 0.1
 BUSY_S = 20.0
-"""Seconds for which memd waits while another job runs, unless its caller has more time."""
+"""Seconds for which memd waits while another job runs, unless its caller can tell the user."""
 
 WaitForJob = Callable[[JobState], JobState]
 """Waits for a job; returns its last state. Raises the error that it ended with."""
@@ -100,12 +100,17 @@ class Ingestion:
     """Takes inputs in over one client. `cwd`: the folder that decides the project."""
 
     def __init__(
-        self, client: Client, state: Path, cwd: str, wait: WaitForJob | None = None, busy_s: float = BUSY_S
+        self,
+        client: Client,
+        state: Path,
+        cwd: str,
+        wait: WaitForJob | None = None,
+        busy: Callable[[str], None] | None = None,
     ) -> None:
-        """`wait`: waits for a job and shows its progress; without it, the client asks for it. `busy_s`: seconds to wait
-        while another job runs."""
+        """`wait`: waits for a job and shows its progress; without it, the client asks for it. `busy`: tells the user
+        that another job runs, for whose end memd waits."""
         self._client, self._cwd, self._wait = client, cwd, wait or self._patiently
-        self._busy_s = busy_s
+        self._busy = busy
         self._imported, self._ingested = Cursors(state), Cursors(state, "ingested")
 
     def negotiated(self, found: ReadInput) -> Negotiation:
@@ -137,14 +142,16 @@ class Ingestion:
 
     def _run(self, start: Callable[[], JobState]) -> JobState:
         """Run a job of the daemon, after the one that runs now. Raises Unavailable, and the error of the job."""
-        end = time.monotonic() + self._busy_s
+        end = time.monotonic() + BUSY_S
         while True:
             try:
                 started = start()
                 break
             except Unavailable as error:
-                if error.code != Unavailable.code or time.monotonic() > end:
+                if error.code != Unavailable.code or (self._busy is None and time.monotonic() > end):
                     raise
+                if self._busy:
+                    self._busy(error.message)
                 time.sleep(POLL_S)
         return self._wait(started)
 
