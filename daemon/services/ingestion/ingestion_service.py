@@ -1,7 +1,7 @@
 """Large input (W12): weighs the items that a user may choose from, and summarises a document that was captured.
 
 The details of a summary are ordinary captures. Both jobs read with a worker process of their own, which ends with the
-job, so that distilling goes on beside them. A job that is killed leaves nothing: a summary is one commit.
+job; distilling waits for it, because a user does. A job that is killed leaves nothing: a summary is one commit.
 """
 
 from __future__ import annotations
@@ -104,6 +104,11 @@ class IngestionService(Service):
             GetDetail: Handler("slow", self.detail, scoped=True),
             ListTopics: Handler("slow", self.topics, scoped=True),
         }
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a job has the models open."""
+        return self._opened is not None
 
     def stop(self) -> None:
         """End the models of a job, which then fails before the stores close."""
