@@ -1472,8 +1472,8 @@ export interface RequestMethods {
   changeState(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; at?: string; agent?: string; add?: string[]; watch?: string[]; close?: string[]; reword?: Rewording[]; if_rev?: string }): Promise<CurrentState>;
   /** Return whether the documents behind records have changed; `stale`: only changed and gone ones (C3). Raises NotFound. */
   links(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; ids?: string[]; stale?: boolean }): Promise<LinkList>;
-  /** Start to weigh items: the job's report has the `worth` and the `topics` of each (W12). */
-  weighItems(texts: string[]): Promise<JobState>;
+  /** Start to weigh items: the job's report has the `worth` and the `topics` of each, or one of them (W12). */
+  weighItems(texts: string[], options?: { by?: "both" | "topic" | "worth" }): Promise<JobState>;
   /** Start to summarise these turns of a document, in this order (W12). Raises NotFound. */
   summariseDocument(document: string, options?: { turns?: string[] }): Promise<JobState>;
   /** Return a passage of a summary, by default of the newest one in scope (W12). Raises NotFound. */

@@ -20,7 +20,7 @@ from ...protocol.document_links import LinkList, ListLinks
 from ...protocol.errors import Disabled, InvalidRequest
 from ...protocol.event import AnyEvent, Origin, Visibility
 from ...protocol.history import GetHistory, GetTimeline, History
-from ...protocol.ingestion import Detail, GetDetail, ListTopics, SummariseDocument, TopicList, WeighItems
+from ...protocol.ingestion import Detail, GetDetail, ListTopics, SummariseDocument, TopicList, WeighedBy, WeighItems
 from ...protocol.map import MARKS, Clock, GetMap, GetRhythm, MemoryMap, Rhythm
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
@@ -435,8 +435,8 @@ class RequestMethods:
 
     # --- large input ---------------------------------------------------------------------------------------------
     @sends(WeighItems, reply.JobState)
-    def weigh_items(self, texts: Sequence[str]) -> None:
-        """Start to weigh items: the job's report has the `worth` and the `topics` of each (W12)."""
+    def weigh_items(self, texts: Sequence[str], by: WeighedBy = "both") -> None:
+        """Start to weigh items: the job's report has the `worth` and the `topics` of each, or one of them (W12)."""
 
     @sends(SummariseDocument, reply.JobState)
     def summarise_document(self, document: str, turns: Sequence[str]) -> None:
