@@ -287,11 +287,19 @@ export interface Fading {
   record: MemoryRecord;
   days_left: number;
 }
+export interface FadingBin {
+  days: number;
+  records: number;
+}
 export interface FadingList {
   records: Fading[];
   scope: string[];
   total: number;
   overdue: MemoryRecord[];
+  gone: number;
+  bin_days: number;
+  histogram: FadingBin[];
+  retention: number[];
 }
 export interface Failure {
   seq: number;
@@ -1499,7 +1507,7 @@ export interface RequestMethods {
   /** End a task (T6): fade the records of these pools, by default all, and archive the weakest. */
   sleep(options?: { pools?: string[]; dry_run?: boolean }): Promise<Slumbered>;
   /** List the records that will be archived soon unless somebody uses them (T9). */
-  fading(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number }): Promise<FadingList>;
+  fading(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; after_days?: number }): Promise<FadingList>;
   /** Say that records are right, or wrong, or take that back (T1, T8). Raises NotFound, InvalidRequest. */
   confirm(ids: string[], options?: { right?: boolean; undo?: boolean; dry_run?: boolean }): Promise<Judgement>;
   /** Make archived records active again (T7). Raises NotFound, InvalidRequest. */

@@ -519,7 +519,7 @@ class RequestMethods:
         """End a task (T6): fade the records of these pools, by default all, and archive the weakest."""
 
     @sends(decay.ListFading, decay.FadingList)
-    def fading(self, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 20) -> None:
+    def fading(self, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 20, after_days: int = 0) -> None:
         """List the records that will be archived soon unless somebody uses them (T9)."""
 
     @sends(corrections.Confirm, corrections.Judgement)
