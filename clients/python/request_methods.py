@@ -338,6 +338,8 @@ class RequestMethods:
         delivery: Delivery = "per_turn",
         trigger: Trigger = "turn",
         prompt: str = "",
+        as_of: str = "",
+        believed_at: str = "",
     ) -> None:
         """Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. `recalled`:
         what a `prompt` recalled (Q13)."""
@@ -352,7 +354,15 @@ class RequestMethods:
 
     @sends(request.GetContext, reply.ContextPackage)
     def context(
-        self, *, cwd: str = "", pools: Sequence[str] = (), agent: str = "", tags: Sequence[str] = (), days: int = 14
+        self,
+        *,
+        cwd: str = "",
+        pools: Sequence[str] = (),
+        agent: str = "",
+        tags: Sequence[str] = (),
+        days: int = 14,
+        as_of: str = "",
+        believed_at: str = "",
     ) -> None:
         """Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11)."""
 
@@ -510,7 +520,7 @@ class RequestMethods:
         """End a task (T6): fade the records of these pools, by default all, and archive the weakest."""
 
     @sends(decay.ListFading, decay.FadingList)
-    def fading(self, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 20) -> None:
+    def fading(self, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 20, after_days: int = 0) -> None:
         """List the records that will be archived soon unless somebody uses them (T9)."""
 
     @sends(corrections.Confirm, corrections.Judgement)
