@@ -1404,6 +1404,9 @@ export interface Waiting {
   label: string;
   reason: string;
   at: number;
+  evidence: Span[];
+  against_evidence: Span[];
+  if_nothing: string;
 }
 export interface Wrote {
   event: "wrote";
