@@ -145,11 +145,20 @@ class ListInbox(Request, tag="inbox", frozen=True, kw_only=True):
 
 
 class Decide(Request, tag="decide", frozen=True, kw_only=True):
-    """Decide a proposal, by id or unambiguous prefix. An accepted deletion starts a `forget` job."""
+    """Decide the proposal `id`, and those of `ids`, by id or unambiguous prefix: all of them, or none if one of them
+    can't be decided so. Accepted deletions start one `forget` job; a call that accepts some has no other kind."""
 
-    id: str
+    id: str = ""
+    ids: Names = ()
     accept: bool
     dry_run: bool = False
+
+
+class Reopen(Request, tag="reopen", frozen=True, kw_only=True):
+    """Take the decision on a proposal back, by id or unambiguous prefix: it is open again, and its records are as
+    before the decision. An accepted deletion has no way back, nor has a replacement whose records changed since."""
+
+    id: str
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):

@@ -216,6 +216,14 @@ class ChangeDecided(Operation, tag="decided", frozen=True, kw_only=True):
     accepted: bool
 
 
+class ChangeReopened(Operation, tag="reopened", frozen=True, kw_only=True):
+    """The user took the decision on a proposal back; it waits again (G7). `after`: the state of the record that the
+    decision had retired, now as before it."""
+
+    id: str
+    after: tuple[Shift, ...] = ()
+
+
 class Turns(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A tombstone: turns of one document that memd never stores again, whoever sends them (T10)."""
 
@@ -381,7 +389,7 @@ class Unknown(Operation, tag="unknown", frozen=True, kw_only=True):
 _Pools = PoolOpened | AliasAdded | Moved
 _Sessions = SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden
 _Records = Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried
-_Decisions = Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged
+_Decisions = Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged
 _Forgetting = Redacted | Purged | Erased | Rebased
 _Decay = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
 _Remote = RemoteConsented | RemoteReserved | RemoteSettled

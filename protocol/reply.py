@@ -237,8 +237,8 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `decide`. `open`: number of open proposals; `job`: deletes, if the user accepted a deletion. `records`:
-    those that change, with `dry_run` those that would."""
+    """Reply to `decide` and `reopen`. `open`: number of open proposals; `job`: deletes, if the user accepted a
+    deletion. `records`: those that change, with `dry_run` those that would."""
 
     open: int
     job: JobState | None = None

@@ -17,6 +17,7 @@ from .corrections import (
     Pin,
     PlanReview,
     ProposeForget,
+    Reopen,
     Restore,
     SetPersona,
 )
@@ -308,7 +309,7 @@ _Sessions = (
 _Changes = (
     Capture | Remember | Edit | Correct | Restore | Pin | PlanReview | Learn | AddEvidence | SetPersona | Undo | Redo
 )
-_Decisions = Confirm | ProposeForget | ListInbox | Decide
+_Decisions = Confirm | ProposeForget | ListInbox | Decide | Reopen
 _Forgetting = PreviewForget | Forget | Compact | ScanSecrets | Expire | PutToSleep | ListFading
 _PoolRequests = Pools | WhyScope | BindScope | MoveRecords | LeaveProject | OpenAgent
 _Access = Grant | Revoke | ListGrants

@@ -20,6 +20,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_co
 CANDIDATES = 20
 AllFlag = Annotated[bool, typer.Option("--all", help="Include decided and obsolete proposals.")]
 Id = Annotated[str, typer.Argument(help="The proposal's id, or a unique prefix.")]
+Ids = Annotated[list[str], typer.Argument(help="The ids of proposals, or unique prefixes.")]
 
 
 @app.callback()
@@ -43,6 +44,7 @@ def inbox(
       memd inbox
       memd inbox accept 7q3hjwch    # replaces or permanently deletes the record
       memd inbox reject 7q3hjwch    # changes nothing
+      memd inbox reopen 7q3hjwch    # takes either decision back, but not a deletion
       memd inbox --candidates
     """
     if context.invoked_subcommand:
@@ -76,31 +78,51 @@ def _candidate_lines(record: Record) -> Iterator[str]:
 
 
 @app.command()
-def accept(id: Id, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
-    """Accept a proposal: replace the record, or delete it permanently.
+def accept(ids: Ids, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
+    """Accept proposals: replace their records, or delete them permanently.
+
+    memd accepts all of them, or none if one of them cannot be accepted.
 
     \b
     Example:
       memd inbox accept 7q3hjwch --dry-run    # shows what would change
       memd inbox accept 7q3hjwch
+      memd inbox accept 7q3hjwch k2m4xw9t
     """
-    _decide(id, "accept", dry_run, as_json)
+    _decide(ids, "accept", dry_run, as_json)
 
 
 @app.command()
-def reject(id: Id, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
-    """Reject a proposal: change nothing and remove it from the list.
+def reject(ids: Ids, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
+    """Reject proposals: change nothing and remove them from the list.
 
     \b
     Example:
       memd inbox reject 7q3hjwch
     """
-    _decide(id, "reject", dry_run, as_json)
+    _decide(ids, "reject", dry_run, as_json)
 
 
-def _decide(id: str, word: Literal["accept", "reject"], dry_run: bool, as_json: bool) -> None:
+@app.command()
+def reopen(id: Id, as_json: JsonFlag = False) -> None:
+    """Take a decision back: the proposal is open again, its records are as before.
+
+    memd refuses where a record changed since you accepted. What was deleted permanently does not come back.
+
+    \b
+    Example:
+      memd inbox --all                # shows decided proposals, too
+      memd inbox reopen 7q3hjwch
+    """
+    with CommandAnswer("inbox reopen", as_json) as answer, reach() as client:
+        reopened = client.reopen(id)
+        changes = [line for record in reopened.records for line in judged_lines(record, False)]
+        answer.give(reopened, [*changes, f"open again; {count(reopened.open, 'proposal')} to decide"])
+
+
+def _decide(ids: list[str], word: Literal["accept", "reject"], dry_run: bool, as_json: bool) -> None:
     with CommandAnswer(f"inbox {word}", as_json) as answer, reach(4 * PATIENCE_MS) as client:
-        decided = client.decide(id, word == "accept", dry_run=dry_run)
+        decided = client.decide(ids[0], word == "accept", ids=ids[1:], dry_run=dry_run)
         if dry_run:
             changes = [line for record in decided.records for line in judged_lines(record, True)]
             answer.give(decided, changes or ["no record would change"])
@@ -111,7 +133,8 @@ def _decide(id: str, word: Literal["accept", "reject"], dry_run: bool, as_json: 
             outcome = "deleted, but copies remain: see `memd status`" if left else "deleted permanently; no copy left"
             answer.give(done.report, [outcome])
             return
-        answer.give(decided, [f"{word}ed; {count(decided.open, 'proposal')} left"])
+        undo = [f"to undo this: memd inbox reopen {plain_name(id)}" for id in reversed(ids)]
+        answer.give(decided, [f"{word}ed; {count(decided.open, 'proposal')} left", *undo])
 
 
 def _lines(inbox: Inbox) -> Iterator[str]:

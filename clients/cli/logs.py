@@ -191,6 +191,8 @@ def _about(operation: ops.AnyOperation) -> str:
             return f"{operation.what} {short(operation.record)}{against}"
         case ops.ChangeDecided():
             return f"{short(operation.id)} {'accepted' if operation.accepted else 'rejected'}"
+        case ops.ChangeReopened():
+            return f"{short(operation.id)} reopened"
         case _:
             return _about_others(operation)
 

@@ -110,6 +110,11 @@ export interface ChangeProposed {
   label?: string;
   reason?: string;
 }
+export interface ChangeReopened {
+  kind: "reopened";
+  id: string;
+  after?: Shift[];
+}
 export interface Checked {
   event: "checked";
   turn: string;
@@ -517,7 +522,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | Checkpoint | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | Checkpoint | Unknown;
 }
 export interface MapLink {
   source: number;
@@ -1513,8 +1518,10 @@ export interface RequestMethods {
   proposeForget(ids: string[], options?: { by?: string; hide?: boolean }): Promise<Proposed>;
   /** List the proposals that the user has to decide (T13). */
   inbox(options?: { all?: boolean; limit?: number }): Promise<Inbox>;
-  /** Decide a proposal; an accepted deletion is a job. Raises NotFound, InvalidRequest. */
-  decide(id: string, accept: boolean, options?: { dry_run?: boolean }): Promise<Decided>;
+  /** Decide a proposal, and those of `ids`, all or none; an accepted deletion is a job. Raises NotFound, InvalidRequest. */
+  decide(accept: boolean, options?: { id?: string; ids?: string[]; dry_run?: boolean }): Promise<Decided>;
+  /** Take the decision on a proposal back. Raises NotFound, InvalidRequest. */
+  reopen(id: string): Promise<Decided>;
   /** End a task (T6): fade the records of these pools, by default all, and archive the weakest. */
   sleep(options?: { pools?: string[]; dry_run?: boolean }): Promise<Slumbered>;
   /** List the records that will be archived soon unless somebody uses them (T9). */

@@ -512,8 +512,13 @@ class RequestMethods:
         """List the proposals that the user has to decide (T13)."""
 
     @sends(request.Decide, reply.Decided)
-    def decide(self, id: str, accept: bool, *, dry_run: bool = False) -> None:
-        """Decide a proposal; an accepted deletion is a job. Raises NotFound, InvalidRequest."""
+    def decide(self, id: str, accept: bool, *, ids: Sequence[str] = (), dry_run: bool = False) -> None:
+        """Decide a proposal, and those of `ids`, all or none; an accepted deletion is a job. Raises NotFound,
+        InvalidRequest."""
+
+    @sends(request.Reopen, reply.Decided)
+    def reopen(self, id: str) -> None:
+        """Take the decision on a proposal back. Raises NotFound, InvalidRequest."""
 
     # --- lifecycle -----------------------------------------------------------------------------------------------
     @sends(decay.PutToSleep, decay.Slumbered)

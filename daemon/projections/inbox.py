@@ -11,12 +11,15 @@ from typing import Literal
 
 import msgspec
 
-from ...protocol.operation import ChangeDecided, ChangeProposed, Redacted
+from ...protocol.operation import ChangeDecided, ChangeProposed, ChangeReopened, Redacted
 from ...protocol.record import LIVE, Record, record_id
 from ...protocol.reply import Logged
 from ..storage.checksummed_rows import keys_with, unseal
 from .projection import FoldTables, OperationBatch
 from .records import digest
+
+State = Literal["open", "accepted", "rejected"]
+"""What the user decided about a proposal."""
 
 
 class PendingProposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +28,7 @@ class PendingProposal(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     at: int
     what: ChangeProposed
-    state: Literal["open", "accepted", "rejected"] = "open"
+    state: State = "open"
 
 
 _proposal = msgspec.msgpack.Decoder(PendingProposal)
@@ -43,7 +46,7 @@ class InboxTable(FoldTables):
     """The fold of proposals."""
 
     databases = ("proposals", "proposals_open", "proposals_of")
-    reads = (ChangeProposed, ChangeDecided, Redacted)
+    reads = (ChangeProposed, ChangeDecided, ChangeReopened, Redacted)
 
     def apply(self, batch: OperationBatch, entry: Logged) -> None:
         db = self._table
@@ -58,12 +61,11 @@ class InboxTable(FoldTables):
                     known = batch.get(id.encode(), db=db("proposals_of")) or b""
                     batch.put(id.encode(), known + key + _SEPARATOR, db=db("proposals_of"))
             case ChangeDecided(id=id, accepted=accepted):
-                if stored := batch.get(id.encode(), db=db("proposals")):
-                    decided = msgspec.structs.replace(
-                        _proposal.decode(stored), state="accepted" if accepted else "rejected"
-                    )
-                    batch.put(id.encode(), _encode(decided), db=db("proposals"))
+                if self._set_state(batch, id, "accepted" if accepted else "rejected"):
                     batch.delete(id.encode(), db=db("proposals_open"))
+            case ChangeReopened(id=id):
+                if self._set_state(batch, id, "open"):
+                    batch.put(id.encode(), b"", db=db("proposals_open"))
             case Redacted() as redacted:
                 for id in redacted.records:
                     for key in (batch.get(id.encode(), db=db("proposals_of")) or b"").split(_SEPARATOR)[:-1]:
@@ -72,6 +74,14 @@ class InboxTable(FoldTables):
                     batch.delete(id.encode(), db=db("proposals_of"))
             case _:
                 pass
+
+    def _set_state(self, batch: OperationBatch, id: str, state: State) -> bool:
+        """Return whether there is such a proposal."""
+        stored = batch.get(id.encode(), db=self._table("proposals"))
+        if stored:
+            proposal = msgspec.structs.replace(_proposal.decode(stored), state=state)
+            batch.put(id.encode(), _encode(proposal), db=self._table("proposals"))
+        return bool(stored)
 
     def get(self, id: str) -> PendingProposal | None:
         """Return a proposal, or None."""

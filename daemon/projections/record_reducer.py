@@ -12,6 +12,7 @@ from ...protocol.fading import Archived, Released, Restored, Reviewed
 from ...protocol.operation import (
     Added,
     AnyOperation,
+    ChangeReopened,
     Erased,
     Hidden,
     Invalidated,
@@ -33,6 +34,9 @@ from ...stages.batch import PERSONAL
 VERDICTS = {"right": "confirmed by the user", "wrong": "rejected by the user", "undone": "judgement taken back"}
 """Why a judged record changed."""
 
+TAKEN_BACK = "the user took the decision on a proposal back"
+"""Why a record of a reopened proposal changed."""
+
 _ARCHIVED, _QUARANTINED = frozenset({"archived"}), frozenset({"quarantined"})
 
 
@@ -52,7 +56,7 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
             return tuple(dict.fromkeys((*(retirement.id for retirement in operation.retires), *operation.ids)))
         case Moved() | Archived() | Restored() | Released():
             return operation.ids
-        case Hidden() | Unhidden():
+        case Hidden() | Unhidden() | ChangeReopened():
             return tuple(shift.id for shift in operation.after)
         case _:
             return ()
@@ -71,7 +75,7 @@ def apply(before: Record | None, id: str, entry: Logged) -> Record | None:
             return operation.record
         case Redacted():
             return None
-        case Hidden() | Unhidden():
+        case Hidden() | Unhidden() | ChangeReopened():
             return _shifted(before, next(shift for shift in operation.after if shift.id == id))
         case RecordJudged():
             return _judged(before, operation)
@@ -123,6 +127,8 @@ def reason(entry: Logged, id: str) -> str:
             return operation.reason
         case RecordJudged() as operation:
             return VERDICTS[operation.verdict]
+        case ChangeReopened():
+            return TAKEN_BACK
         case Archived() | Restored() | Reviewed() as operation:
             return operation.why
         case _:

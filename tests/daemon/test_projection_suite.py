@@ -132,6 +132,7 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         o.ChangeProposed, id=PROPOSALS, what=st.sampled_from(["forget", "conflict"]), record=IDS, against=IDS
     ),
     o.ChangeDecided: st.builds(o.ChangeDecided, id=PROPOSALS, accepted=st.booleans()),
+    o.ChangeReopened: st.builds(o.ChangeReopened, id=PROPOSALS, after=SHIFTS),
     o.FeedbackGiven: st.builds(
         o.FeedbackGiven,
         agent=st.sampled_from(["", "critic"]),

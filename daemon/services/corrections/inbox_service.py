@@ -1,27 +1,26 @@
 """The inbox: agents propose to forget or change records, the user decides.
 
-Invariants: a decision and its effect are one commit; no proposal hides a pinned record; what comes back stands as it
+Invariants: decisions and their effects are one commit; no proposal hides a pinned record; what comes back stands as it
 stood, but retired if another record holds its key by now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
-from ....protocol.corrections import Decide, Inbox, JudgedRecord, ListInbox, Proposed, ProposeForget, Waiting
+from ....protocol.corrections import Decide, Inbox, JudgedRecord, ListInbox, Proposed, ProposeForget, Reopen, Waiting
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.operation import (
     AnyOperation,
     ChangeDecided,
     ChangeProposed,
+    ChangeReopened,
     Decision,
     Hidden,
     Retirement,
-    Shift,
-    Step,
     Unhidden,
     Updated,
 )
@@ -32,9 +31,10 @@ from ...failpoint import reach
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
 from ..merging import merged
-from ..record_history import entries
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
+from .hiding import bring_back, hide, may_hide
+from .reopening import stands, step_of, taken_back
 
 
 class InboxService(Service):
@@ -58,6 +58,7 @@ class InboxService(Service):
             ProposeForget: owner("write", self.propose),
             ListInbox: owner("slow", self.list),
             Decide: owner("slow", self.decide),
+            Reopen: owner("write", self.reopen),
         }
 
     def propose(self, request: ProposeForget) -> Proposed:
@@ -91,7 +92,7 @@ class InboxService(Service):
         proposal = asked.what
         records = self._stores.records.many(filter(None, (proposal.record, proposal.against)))
         old, new = records.get(proposal.record), records.get(proposal.against)
-        state = asked.state if asked.state != "open" or _stands(proposal, old, new) else "moot"
+        state = asked.state if asked.state != "open" or stands(proposal, old, new) else "moot"
         return Waiting(
             id=proposal.id,
             what=proposal.what,
@@ -110,66 +111,139 @@ class InboxService(Service):
         )
 
     def decide(self, request: Decide) -> Decided:
-        """Accept or reject a proposal. Raises NotFound, InvalidRequest."""
-        ids = self._stores.inbox.starting(request.id.strip().lower())
+        """Accept or reject all named proposals, or none. Raises NotFound, InvalidRequest."""
+        names = [name for name in (request.id, *request.ids) if name]
+        if not names:
+            raise InvalidRequest("no proposal was named", hint="`memd inbox` lists them")
+        proposals = list({(asked := self._open_one(name)).id: asked for name in names}.values())
+        deletions = [proposal for proposal in proposals if request.accept and proposal.what == "forget"]
+        if not deletions:
+            if request.dry_run:
+                changes = self._changes(self._effects(proposals, request.accept))
+                return Decided(open=self._open(), records=changes, dry_run=True)
+            return self._writer.run(lambda: self._settle(proposals, request.accept)).result()
+        if len(deletions) < len(proposals):
+            ids = " ".join(proposal.id[:8] for proposal in deletions)
+            raise InvalidRequest(
+                "some of these proposals delete a record permanently, others do not",
+                hint=f"accept the deletions in a call of their own: {ids}",
+            )
+        if request.dry_run:
+            records = self._stores.records.many(proposal.record for proposal in deletions)
+            return Decided(
+                open=self._open(), records=tuple(_judged(record, "") for record in records.values()), dry_run=True
+            )
+        return Decided(open=self._open(), job=self._forget(deletions))
+
+    def reopen(self, request: Reopen) -> Decided:
+        """Take the decision on a proposal back. Raises NotFound, InvalidRequest. On the write thread."""
+        asked = self._named(request.id, hint="`memd inbox --all` lists them; what was deleted permanently is gone")
+        operations = taken_back(self._stores, asked)
+        changes = self._changes(operations)
+        self._stores.commit(operations)
+        return Decided(open=self._open(), records=changes)
+
+    def _named(self, name: str, hint: str) -> PendingProposal:
+        """Return the proposal of an id or unambiguous prefix. Raises NotFound."""
+        ids = self._stores.inbox.starting(name.strip().lower())
         asked = self._stores.inbox.get(ids[0]) if len(ids) == 1 else None
         if asked is None:
             problem = "several proposals start with" if ids else "no proposal"
-            raise NotFound(f"{problem} {request.id!r}", hint="`memd inbox` lists them")
+            raise NotFound(f"{problem} {name!r}", hint=hint)
+        return asked
+
+    def _open_one(self, name: str) -> ChangeProposed:
+        """Return the open proposal of an id or unambiguous prefix. Raises NotFound, InvalidRequest."""
+        asked = self._named(name, hint="`memd inbox` lists them")
         if asked.state != "open":
-            raise InvalidRequest(f"{asked.what.id[:8]} is already {asked.state}", hint="`memd inbox --all` shows it")
-        if request.dry_run:
-            return Decided(open=self._open(), records=self._consequences(asked.what, request.accept), dry_run=True)
-        if request.accept and asked.what.what == "forget":
-            return Decided(open=self._open(), job=self._forget(asked.what))
-        return self._writer.run(lambda: self._settle(asked.what, request.accept)).result()
-
-    def _forget(self, proposal: ChangeProposed) -> JobState:
-        """Start the job of `memd forget`; its first commit contains the decision."""
-        return self._start_forgetting(Forget(ids=(proposal.record,)), [ChangeDecided(id=proposal.id, accepted=True)])
-
-    def _settle(self, proposal: ChangeProposed, accept: bool) -> Decided:
-        """Commit the decision with its effect. On the write thread."""
-        asked = self._stores.inbox.get(proposal.id)
-        if asked is None or asked.state != "open":
             raise InvalidRequest(
-                f"someone decided {proposal.id[:8]} in the meantime", hint="`memd inbox --all` shows it"
+                f"{asked.what.id[:8]} is already {asked.state}",
+                hint=f"`memd inbox reopen {asked.what.id[:8]}` takes the decision back",
             )
-        operations: list[AnyOperation] = [ChangeDecided(id=proposal.id, accepted=accept)]
-        if accept:
-            operations.insert(0, _replaced(*self._both(proposal), proposal))
-        elif proposal.what == "forget" and (back := bring_back(self._stores, proposal.record)):
-            operations.append(back)
+        return asked.what
+
+    def _forget(self, proposals: Sequence[ChangeProposed]) -> JobState:
+        """Start the job of `memd forget`; its first commit contains the decisions."""
+        request = Forget(ids=tuple(proposal.record for proposal in proposals))
+        return self._start_forgetting(request, [ChangeDecided(id=proposal.id, accepted=True) for proposal in proposals])
+
+    def _settle(self, proposals: Sequence[ChangeProposed], accept: bool) -> Decided:
+        """Commit the decisions with their effects. On the write thread."""
+        for proposal in proposals:
+            asked = self._stores.inbox.get(proposal.id)
+            if asked is None or asked.state != "open":
+                raise InvalidRequest(
+                    f"someone decided {proposal.id[:8]} in the meantime", hint="`memd inbox --all` shows it"
+                )
+        operations = self._effects(proposals, accept)
+        changes = self._changes(operations)
         self._stores.commit(operations)
         reach("inbox:decided")
-        return Decided(open=self._open())
+        return Decided(open=self._open(), records=changes)
 
-    def _both(self, proposal: ChangeProposed) -> tuple[Record, Record]:
-        """Return the record and the one that replaces it. Raises InvalidRequest where one is no longer live."""
-        records = self._stores.records.many((proposal.record, proposal.against))
-        old, new = records.get(proposal.record), records.get(proposal.against)
-        if old is None or new is None or not _stands(proposal, old, new):
-            raise InvalidRequest(
-                "one of the two records is no longer active, so the proposal cannot be accepted",
-                hint=f"`memd inbox reject {proposal.id[:8]}` removes it from the list",
-            )
-        return old, new
+    def _effects(self, proposals: Sequence[ChangeProposed], accept: bool) -> list[AnyOperation]:
+        """Return the decisions with what they change. Raises InvalidRequest where one can't be accepted."""
+        return self._accepted(proposals) if accept else self._rejected(proposals)
 
-    def _consequences(self, proposal: ChangeProposed, accept: bool) -> tuple[JudgedRecord, ...]:
-        """Return the records that a decision changes. Raises InvalidRequest where it can't be accepted."""
-        if accept and proposal.what != "forget":
-            old, new = self._both(proposal)
-            return (_judged(old, "retired"), _judged(new, _replaced(old, new, proposal).record.status))
-        record = self._stores.records.get(proposal.record)
-        if record is None or (not accept and record.status != "hidden"):
-            return ()
-        if accept:
-            return (_judged(record, ""),)
-        back = bring_back(self._stores, record.id)
-        return (_judged(record, back.after[0].status),) if back else ()
+    def _accepted(self, proposals: Sequence[ChangeProposed]) -> list[AnyOperation]:
+        operations: list[AnyOperation] = []
+        records = self._stores.records.many(id for proposal in proposals for id in (proposal.record, proposal.against))
+        changed: dict[str, Record] = {}
+        for proposal in proposals:
+            old, new = _both(proposal, records | changed)
+            update = _replaced(old, new, proposal)
+            changed[new.id] = update.record
+            changed[old.id] = msgspec.structs.replace(old, status="retired", superseded_by=new.id)
+            operations += [update, ChangeDecided(id=proposal.id, accepted=True)]
+        return operations
+
+    def _rejected(self, proposals: Sequence[ChangeProposed]) -> list[AnyOperation]:
+        operations: list[AnyOperation] = []
+        keys: set[tuple[str, str]] = set()
+        for proposal in proposals:
+            operations.append(ChangeDecided(id=proposal.id, accepted=False))
+            back = bring_back(self._stores, proposal.record) if proposal.what == "forget" else None
+            record = self._stores.records.get(proposal.record)
+            if back is None or record is None:
+                continue
+            if record.key and back.after[0].status in LIVE:
+                if (record.pool, record.key) in keys:
+                    raise InvalidRequest(
+                        f"{record.id[:8]} and another of these records answer the same question",
+                        hint="reject the proposals one after another",
+                    )
+                keys.add((record.pool, record.key))
+            operations.append(back)
+        return operations
+
+    def _changes(self, operations: Sequence[AnyOperation]) -> tuple[JudgedRecord, ...]:
+        """Return the records that these operations change."""
+        after: dict[str, Status] = {}
+        for operation in operations:
+            match operation:
+                case Updated():
+                    after |= {retirement.id: "retired" for retirement in operation.retires}
+                    after[operation.record.id] = operation.record.status
+                case Hidden() | Unhidden() | ChangeReopened():
+                    after |= {shift.id: shift.status for shift in operation.after}
+                case _:
+                    pass
+        records = self._stores.records.many(after)
+        return tuple(_judged(records[id], status) for id, status in after.items() if id in records)
 
     def _open(self) -> int:
         return self.list(ListInbox()).open
+
+
+def _both(proposal: ChangeProposed, records: Mapping[str, Record]) -> tuple[Record, Record]:
+    """Return the record and the one that replaces it. Raises InvalidRequest where one is no longer live."""
+    old, new = records.get(proposal.record), records.get(proposal.against)
+    if old is None or new is None or not stands(proposal, old, new):
+        raise InvalidRequest(
+            f"one of the two records of {proposal.id[:8]} is no longer active, so it cannot be accepted",
+            hint=f"`memd inbox reject {proposal.id[:8]}` removes it from the list",
+        )
+    return old, new
 
 
 def _judged(record: Record, after: Status | Literal[""]) -> JudgedRecord:
@@ -187,16 +261,10 @@ def _if_nothing(proposal: ChangeProposed, old: Record | None) -> str:
     return "The record stays as it is."
 
 
-def _stands(proposal: ChangeProposed, old: Record | None, new: Record | None) -> bool:
-    if proposal.what == "forget":
-        return old is not None
-    return old is not None and new is not None and old.status in LIVE and new.status in LIVE
-
-
 def _replaced(old: Record, new: Record, proposal: ChangeProposed) -> Updated:
     """Return `new` as the successor of `old`; it takes the key of `old` if that was withheld, and the sources of a
     duplicate."""
-    steps = (Step("inbox", f"accepted by the user: proposal {proposal.id}"),)
+    steps = (step_of(proposal),)
     if proposal.what == "duplicate":
         reason = f"the user accepted that {old.id} says the same"
         return merged(old, new, Decision(action="update", reason=reason, steps=steps))
@@ -214,45 +282,3 @@ def _replaced(old: Record, new: Record, proposal: ChangeProposed) -> Updated:
         retires=(Retirement(old.id, new.valid_from or new.provenance.said_at, f"{proposal.reason}: {new.id}"),),
         decision=Decision(action="update", reason=f"the user accepted it as the replacement of {old.id}", steps=steps),
     )
-
-
-def may_hide(record: Record) -> bool:
-    """Return whether an agent may hide a record."""
-    return not record.held and record.status != "hidden"
-
-
-def hide(records: Sequence[Record]) -> Hidden:
-    """Return the operation that hides these records from all reads."""
-    before = tuple(
-        Shift(record.id, record.status, record.valid_to, record.retired_at, record.superseded_by) for record in records
-    )
-    return Hidden(documents=(), before=before, after=tuple(_hidden(shift) for shift in before))
-
-
-def _hidden(was: Shift) -> Shift:
-    return Shift(was.id, "hidden", was.valid_to, was.retired_at, was.superseded_by)
-
-
-def bring_back(stores: Stores, id: str) -> Unhidden | None:
-    """Return the operation that shows a record again that an agent hid; None if no agent hid it."""
-    record = stores.records.get(id)
-    if record is None or record.status != "hidden":
-        return None
-    for entry in entries(stores, id, newest_first=True):
-        if not isinstance(entry.operation, Hidden):
-            continue
-        if entry.operation.documents:
-            return None
-        was = next(shift for shift in entry.operation.before if shift.id == id)
-        return Unhidden(hidden=entry.seq, documents=(), after=(fitting(stores, record, was),))
-    return None
-
-
-def fitting(stores: Stores, record: Record, was: Shift) -> Shift:
-    """Return a record's earlier state; retired if another record took its key meanwhile."""
-    holder = stores.records.holding_key(record.pool, record.key) if record.key and was.status in LIVE else ""
-    if not holder or holder == record.id:
-        return was
-    other = stores.records.get(holder)
-    until = other.valid_from if other else ""
-    return msgspec.structs.replace(was, status="retired", valid_to=until, superseded_by=holder)

@@ -14,7 +14,7 @@ from ....protocol.record import LIVE, Record
 from ...projections.stores import Stores
 from ...world import World
 from ..record_history import entries
-from .inbox_service import fitting
+from .hiding import fitting
 from .undo import standing
 
 
