@@ -7,7 +7,15 @@ from starlette.applications import Starlette
 from ...protocol.errors import MemdError
 from ..python.async_client import AsyncClient
 from .screen import Panel, failed
-from .screens import changes_screen, correction_screen, memories_screen, profile_screen
+from .screens import (
+    changes_screen,
+    correction_screen,
+    forget_screen,
+    inbox_screen,
+    memories_screen,
+    profile_screen,
+    triage_screen,
+)
 
 
 def application(client: AsyncClient, folder: str) -> Starlette:
@@ -17,6 +25,9 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *memories_screen.ROUTES,
         *correction_screen.ROUTES,
         *changes_screen.ROUTES,
+        *inbox_screen.ROUTES,
+        *triage_screen.ROUTES,
+        *forget_screen.ROUTES,
     ]
     app = Starlette(routes=routes, exception_handlers={MemdError: failed})  # type: ignore[dict-item]
     app.state.panel = Panel(client, folder)
