@@ -511,6 +511,27 @@ export interface Logged {
   at: number;
   operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | Checkpoint | Unknown;
 }
+export interface MapLink {
+  source: number;
+  target: number;
+  kind: "in" | "names" | "object" | "replaces" | "subject";
+}
+export interface MapMark {
+  kind: "pool" | "record" | "thing" | "topic";
+  id: string;
+  label: string;
+  type: string;
+  status: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired" | "";
+  trust: string;
+  strength: number;
+  size: number;
+}
+export interface MemoryMap {
+  marks: MapMark[];
+  links: MapLink[];
+  records: number;
+  left: number;
+}
 export interface MemoryRecord {
   id: string;
   pool: string;
@@ -1032,6 +1053,17 @@ export interface Rewording {
   id: string;
   text: string;
 }
+export interface Rhythm {
+  buckets: RhythmBucket[];
+  until: string;
+  before: string;
+  after: string;
+}
+export interface RhythmBucket {
+  start: string;
+  learnt: number;
+  retired: number;
+}
 export interface Said {
   event: "said";
   turn: string;
@@ -1398,6 +1430,10 @@ export interface RequestMethods {
   history(id: string): Promise<History>;
   /** List the statements about a subject in order of world time (T1). Raises InvalidRequest. */
   timeline(subject: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number }): Promise<RecordList>;
+  /** Return the pools with their topics, or what is near a record or a thing (U4). Raises NotFound. */
+  map(options?: { pools?: string[]; around?: string; hops?: number; as_of?: string; believed_at?: string; limit?: number }): Promise<MemoryMap>;
+  /** Return how much was learnt and retired when, and the changes beside a time (Q12). Raises InvalidRequest. */
+  rhythm(options?: { pools?: string[]; clock?: "system" | "world"; since?: string; until?: string; buckets?: number; beside?: string }): Promise<Rhythm>;
   /** Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. `recalled`: what a `prompt` recalled (Q13). */
   profile(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn"; prompt?: string }): Promise<ProfileText>;
   /** Report that a revision of the profile, or of recalled lines (`recall`), was printed into a session. */

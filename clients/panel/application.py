@@ -12,8 +12,10 @@ from .screens import (
     correction_screen,
     forget_screen,
     inbox_screen,
+    map_screen,
     memories_screen,
     profile_screen,
+    time_screen,
     triage_screen,
 )
 
@@ -28,6 +30,8 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *inbox_screen.ROUTES,
         *triage_screen.ROUTES,
         *forget_screen.ROUTES,
+        *map_screen.ROUTES,
+        *time_screen.ROUTES,
     ]
     app = Starlette(routes=routes, exception_handlers={MemdError: failed})  # type: ignore[dict-item]
     app.state.panel = Panel(client, folder)

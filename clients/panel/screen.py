@@ -119,9 +119,16 @@ async def screen(request: Request, template: str, title: str, **values: object) 
         "pool_titles": pool_titles(pools.pools),
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "now": _at_now(request),
         "query": request.query_params.get("q", ""),
     }
     return HTMLResponse(_TEMPLATES.get_template(template).render(frame | values))
+
+
+def _at_now(request: Request) -> str:
+    """Return the address of this screen without a time."""
+    names = {name: value for name, value in request.query_params.items() if name not in ("as_of", "believed_at")}
+    return request.url.path + (f"?{urlencode(names)}" if names else "")
 
 
 def piece(template: str, **values: object) -> HTMLResponse:

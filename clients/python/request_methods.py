@@ -21,6 +21,7 @@ from ...protocol.errors import Disabled, InvalidRequest
 from ...protocol.event import AnyEvent, Origin, Visibility
 from ...protocol.history import GetHistory, GetTimeline, History
 from ...protocol.ingestion import Detail, GetDetail, ListTopics, SummariseDocument, TopicList, WeighItems
+from ...protocol.map import MARKS, Clock, GetMap, GetRhythm, MemoryMap, Rhythm
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
 from ...protocol.profile import Delivery, Trigger
@@ -297,6 +298,32 @@ class RequestMethods:
     @sends(GetTimeline, corrections.RecordList)
     def timeline(self, subject: str, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 50) -> None:
         """List the statements about a subject in order of world time (T1). Raises InvalidRequest."""
+
+    @sends(GetMap, MemoryMap)
+    def map(
+        self,
+        around: str = "",
+        *,
+        pools: Sequence[str] = (),
+        hops: int = 2,
+        as_of: str = "",
+        believed_at: str = "",
+        limit: int = MARKS,
+    ) -> None:
+        """Return the pools with their topics, or what is near a record or a thing (U4). Raises NotFound."""
+
+    @sends(GetRhythm, Rhythm)
+    def rhythm(
+        self,
+        *,
+        pools: Sequence[str] = (),
+        clock: Clock = "world",
+        since: str = "",
+        until: str = "",
+        buckets: int = 60,
+        beside: str = "",
+    ) -> None:
+        """Return how much was learnt and retired when, and the changes beside a time (Q12). Raises InvalidRequest."""
 
     # --- profile and context -------------------------------------------------------------------------------------
     @sends(request.Profile, reply.ProfileText)
