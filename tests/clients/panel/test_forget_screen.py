@@ -71,6 +71,12 @@ def test_a_phrase_and_a_session_have_a_plan_and_hiding_is_taken_back_T10(
         tab.page.keyboard.press("u")
         tab.find("#notice >> text=It is shown again.").wait_for()
         assert client.get(record.id).status == "active"
+        tab.go("/forget?session=cli:s1").find("text=Hide it instead").click()
+        tab.find(".rw >> text=xylofon").wait_for()
+        assert "show=hidden" in tab.page.url
+        tab.page.keyboard.press("u")
+        tab.find("text=Nothing here yet.").wait_for()
+        assert client.get(record.id).status == "active"
         assert tab.complaints == [] and tab.foreign == []
 
 
