@@ -674,6 +674,7 @@ export interface Pointed {
   type: "commitment" | "convention" | "decision" | "event" | "fact" | "identity" | "lesson" | "preference" | "procedure";
   quotes: Pointer[];
   about?: "" | "project" | "user";
+  learnings?: { [name: string]: string };
 }
 export interface Pointer {
   turn: string;
@@ -848,9 +849,16 @@ export interface Reflected {
   upto?: string;
   tokens?: number;
 }
+export interface ReflectedLearning {
+  perspective: string;
+  text: string;
+  quotes: string[];
+}
 export interface Reflection {
   taken: number;
   refused: RefusedStatement[];
+  learnings: number;
+  refused_learnings: RefusedStatement[];
   open: number;
   refused_open: string[];
   refused_title: string;
@@ -881,7 +889,7 @@ export interface Refusal {
 }
 export interface RefusedStatement {
   number: number;
-  reason: "hidden" | "not found" | "not prose" | "private" | "too short";
+  reason: "hidden" | "no perspective" | "not found" | "not its words" | "not prose" | "private" | "too short";
 }
 export interface Released {
   kind: "released";
@@ -1445,7 +1453,7 @@ export interface RequestMethods {
   /** Keep what an agent writes at a session's end for the next one (C1). Raises NotFound, InvalidRequest. */
   handOver(document: string, options?: { at?: string; done?: string[]; decided?: string[]; open?: string[]; closed?: string[] }): Promise<HandoverTaken>;
   /** Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest. */
-  reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[] }): Promise<Reflection>;
+  reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[]; learnings?: ReflectedLearning[] }): Promise<Reflection>;
   /** Return whether the agent of a session should reflect (W4); with `now`, once a session, the question. */
   askReflection(document: string, options?: { now?: boolean }): Promise<ReflectionQuestion>;
   /** Choose the remote model that may read ended sessions (W4). Raises InvalidRequest. */

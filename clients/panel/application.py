@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 
 from ...protocol.errors import MemdError
 from ..python.async_client import AsyncClient
@@ -33,6 +34,6 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *map_screen.ROUTES,
         *time_screen.ROUTES,
     ]
-    app = Starlette(routes=routes, exception_handlers={MemdError: failed})  # type: ignore[dict-item]
+    app = Starlette(routes=routes, exception_handlers={MemdError: failed, HTTPException: failed, Exception: failed})
     app.state.panel = Panel(client, folder)
     return app

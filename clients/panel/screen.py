@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -160,8 +161,11 @@ def changed(text: str, undoing: Undoing | None = None, go: str = "") -> HTMLResp
 
 
 async def failed(request: Request, error: Exception) -> HTMLResponse:
-    """Return an error of memd as the panel shows it: a notice after a change, else a screen."""
-    assert isinstance(error, MemdError)
+    """Return an error as the panel shows it: a notice after a change, else a screen."""
+    if isinstance(error, HTTPException):
+        error = NotFound("there is no such page", hint="choose one at the side")
+    elif not isinstance(error, MemdError):
+        error = MemdError("the panel failed", hint="the terminal in which `memd panel` runs has the reason")
     code = next((code for kind, code in _STATUS_CODES if isinstance(error, kind)), 500)
     html = _TEMPLATES.get_template("error.html").render(error=error, is_change=request.method == "POST")
     answer = HTMLResponse(html, code)

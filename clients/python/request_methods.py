@@ -27,7 +27,7 @@ from ...protocol.places import places as places_of
 from ...protocol.profile import Delivery, Trigger
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import Kind, Record, Status
-from ...protocol.reflection import Statement
+from ...protocol.reflection import ReflectedLearning, Statement
 from ...protocol.remote import CONSENT_DAYS, Dialect, RemotePreview, RemoteState
 from ...protocol.state import Rewording
 
@@ -376,6 +376,7 @@ class RequestMethods:
         title: str = "",
         statements: Sequence[Statement] = (),
         open: Sequence[str] = (),
+        learnings: Sequence[ReflectedLearning] = (),
     ) -> None:
         """Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest."""
 
