@@ -25,6 +25,9 @@ class Profile(ScopedRequest, tag="profile", frozen=True, kw_only=True):
 
     A hook sends this on every turn with its session (`document`, `host:session`); the reply's `due` depends on
     `delivery` and `trigger`. `prompt`: the turn's prompt, as a question (Q13); memd reads its start and its end.
+
+    `as_of`, `believed_at`: what it said then, as in `recall` (Q12). Such a profile is never due, takes no prompt and
+    has no section on the last session.
     """
 
     budget_tokens: Many = 500
@@ -33,6 +36,8 @@ class Profile(ScopedRequest, tag="profile", frozen=True, kw_only=True):
     delivery: Delivery = "per_turn"
     trigger: Trigger = "turn"
     prompt: str = ""
+    as_of: str = ""
+    believed_at: str = ""
 
 
 class PromptMemories(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,11 +136,13 @@ class GetContext(ScopedRequest, tag="context", frozen=True, kw_only=True):
     """Return the context package of a folder: L1 in full, L2 by tag and project, L3 of the last `days` (Q11).
 
     `tags`: only L2 records with one of them; by default all of the project, and those of the user that share a
-    frequent tag of its recent records."""
+    frequent tag of its recent records. `as_of`, `believed_at` as in `recall` (Q12)."""
 
     agent: str = ""
     tags: Names = ()
     days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 14
+    as_of: str = ""
+    believed_at: str = ""
 
 
 class Selected(msgspec.Struct, frozen=True, kw_only=True):
