@@ -69,19 +69,29 @@ as HTML that its templates escaped; this script inserts none. */
     }
   }
 
-  /* The screen is asked for again, unless the user is writing; what had the focus has it again, or
-  the row that took the place of its row. */
+  const here = () => location.pathname + location.search;
+  const writes = () => Boolean(view.querySelector("[data-edits]")
+    ?? document.activeElement?.matches("input:not([type=range]), textarea, select"));
+
+  /* The screen is asked for again, unless the user is writing; what had the focus has it again, or the row that took
+  the place of its row. An answer that comes after the user went on is dropped. */
   async function refresh() {
-    const field = document.activeElement;
-    const edits = view.querySelector("[data-edits]");
-    if (edits || field?.matches("input:not([type=range]), textarea, select")) return;
+    if (writes()) return;
+    const field = document.activeElement, address = here();
     const id = field?.id, scroll = [scrollX, scrollY];
     const row = rows().findIndex((row) => row.contains(field));
-    await htmx.ajax("GET", location.pathname + location.search, { target: "#view", swap: "innerHTML" });
+    const headers = { "X-Memd-Refresh": address };
+    await htmx.ajax("GET", address, { target: "#view", swap: "innerHTML", headers });
+    if (here() !== address || writes()) return;
     const again = (id && document.getElementById(id)) || rows()[Math.min(row, rows().length - 1)];
     if (again) focusRow(again, { preventScroll: true });
     scrollTo(...scroll);
   }
+
+  document.addEventListener("htmx:before:swap", (event) => {
+    const address = event.detail.ctx.request.headers["X-Memd-Refresh"];
+    if (address && (address !== here() || writes())) event.preventDefault();
+  });
 
   document.addEventListener("htmx:config:request", (event) => {
     const request = event.detail.ctx.request;

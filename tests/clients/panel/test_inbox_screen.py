@@ -77,7 +77,7 @@ def test_keyboard_alone_decides_what_has_the_focus_and_nothing_else_G7_U4(
         assert [proposal.id for proposal in client.inbox().proposals] == [one]
         tab.find(f"#proposal-{one}:focus").wait_for()
         tab.page.keyboard.press("a")
-        tab.find("h1 >> text=Forget for good").wait_for()
+        tab.find("#word:focus").wait_for()
         tab.page.keyboard.type("forgot")
         tab.page.keyboard.press("Enter")
         tab.find("#notice >> text=nothing was forgotten").wait_for()
