@@ -63,8 +63,8 @@ class FadingList(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `fading`: the first of `total` decaying records. `overdue`: past their review date (T12).
 
     `gone`: records below the floor after `after_days`; `histogram`: those of `total` whose kind decays, by days left,
-    without empty bins, of `bin_days` each; `retention`: by level, the share of its strength that an unused record has after `after_days`, or
-    after one day.
+    without empty bins, of `bin_days` each; `retention`: by level, the share of its strength that an unused record has
+    after `after_days`, or after one day.
     """
 
     records: tuple[Fading, ...]

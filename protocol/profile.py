@@ -27,7 +27,8 @@ class Profile(ScopedRequest, tag="profile", frozen=True, kw_only=True):
     `delivery` and `trigger`. `prompt`: the turn's prompt, as a question (Q13); memd reads its start and its end.
 
     `as_of`, `believed_at`: what it said then, as in `recall` (Q12). Such a profile is never due, takes no prompt and
-    has no section on the last session.
+    has no section on the last session. `assuming`: what it would say if these records were so, for the preview of a
+    change; of the owner alone.
     """
 
     budget_tokens: Many = 500
@@ -38,6 +39,7 @@ class Profile(ScopedRequest, tag="profile", frozen=True, kw_only=True):
     prompt: str = ""
     as_of: str = ""
     believed_at: str = ""
+    assuming: Annotated[tuple[Record, ...], msgspec.Meta(max_length=16)] = ()
 
 
 class PromptMemories(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +83,12 @@ class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     why: str = ""
     note: str = ""
     recalled: PromptMemories | None = None
+
+
+def changed_lines(before: ProfileText, after: ProfileText) -> tuple[list[str], list[str]]:
+    """Return the lines of records that `after` no longer has, and those that it has instead, in their order."""
+    then, now = ([text.text[line.start : line.end] for line in text.lines] for text in (before, after))
+    return [line for line in then if line not in now], [line for line in now if line not in then]
 
 
 class Printed(Request, tag="printed", frozen=True, kw_only=True):

@@ -1404,6 +1404,9 @@ export interface Waiting {
   label: string;
   reason: string;
   at: number;
+  evidence: Span[];
+  against_evidence: Span[];
+  if_nothing: string;
 }
 export interface Wrote {
   event: "wrote";
@@ -1451,7 +1454,7 @@ export interface RequestMethods {
   /** Return how much was learnt and retired when, and the changes beside a time (Q12). Raises InvalidRequest. */
   rhythm(options?: { pools?: string[]; clock?: "system" | "world"; since?: string; until?: string; buckets?: number; beside?: string }): Promise<Rhythm>;
   /** Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. `recalled`: what a `prompt` recalled (Q13). */
-  profile(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn"; prompt?: string; as_of?: string; believed_at?: string }): Promise<ProfileText>;
+  profile(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn"; prompt?: string; as_of?: string; believed_at?: string; assuming?: MemoryRecord[] }): Promise<ProfileText>;
   /** Report that a revision of the profile, or of recalled lines (`recall`), was printed into a session. */
   printed(document: string, rev: string, options?: { recall?: string }): Promise<PrintNoted>;
   /** List the exact texts that agents were given, newest first, and why. Raises NotFound. */

@@ -340,6 +340,7 @@ class RequestMethods:
         prompt: str = "",
         as_of: str = "",
         believed_at: str = "",
+        assuming: Sequence[Record] = (),
     ) -> None:
         """Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. `recalled`:
         what a `prompt` recalled (Q13)."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from ....protocol.errors import Denied
 from ....protocol.profile import (
     ContextPackage,
     GetContext,
@@ -25,6 +26,7 @@ from ...projections.timeline import View
 from ..core import Core
 from ..pass_limits import limited
 from ..service import Caller, Handler, Handlers, Lane, Permits, Reader, Service, owner
+from .assumed import AssumedCards
 from .context_package import ContextPackager
 from .echo_ledger import EchoLedger
 from .hot import ProfileCache, render
@@ -50,7 +52,7 @@ class InjectionListener(Protocol):
 
 
 def _lane(request: Profile) -> Lane:
-    return "slow" if is_past(request) else "fast"
+    return "slow" if is_past(request) or request.assuming else "fast"
 
 
 class ProfileService(Service):
@@ -118,6 +120,8 @@ class ProfileService(Service):
         view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
         if view is not None:
             return self._past(request, view, caller)
+        if request.assuming:
+            return self._assumed(request, caller)
         pending = self._stores.pending if caller.is_owner else 0
         budget = self._last_time.budget(request, caller)
         rendered = self._cache.profile(caller.scope, budget, pending, caller.reader)
@@ -133,6 +137,15 @@ class ProfileService(Service):
         self._echoes.note(request.document, given)
         self._activity.note("profiled", f"{len(given)} lines, {rendered.tokens} tokens")
         return self.injections.offer(request, answer)
+
+    def _assumed(self, request: Profile, caller: Caller) -> ProfileText:
+        if not caller.is_owner:
+            raise Denied("only the owner previews a change")
+        cards = AssumedCards(self._stores.profile, request.assuming)
+        stores = self._stores
+        lines = ProfileLines(cards, stores.archive, self._count, self._boost, stores.counters.signals, self._rules)
+        text = render(lines, self._title, caller.scope, request.budget_tokens, None)
+        return replace(text, due=False, why="memd prints no preview into a session")
 
     def _past(self, request: Profile, view: View, caller: Caller) -> ProfileText:
         captures = PastCaptures(self._stores.archive, request)

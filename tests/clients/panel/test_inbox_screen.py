@@ -38,9 +38,11 @@ def test_accept_and_reject_G7(daemon: RunningDaemon, panel: RunningPanel, opened
     assert "speaks against an old one" in cards.nth(0).inner_text(), "the oldest comes first"
     assert cards.nth(0).locator("mark").all_inner_texts()[-1].strip() == "spaces"
     accepting = " ".join(cards.nth(0).locator("dd").all_inner_texts())
-    assert "“The user prefers tabs for indentation.” is no longer true" in accepting and "Both stay." in accepting
+    assert (
+        "“The user prefers tabs for indentation.” is no longer true" in accepting and "Both records stay" in accepting
+    )
     assert "Claude Code asks to forget this" in cards.nth(1).inner_text()
-    assert "It stays hidden from every answer." in cards.nth(1).inner_text()
+    assert "The record stays hidden" in cards.nth(1).inner_text()
     with daemon.client() as client:
         assert client.journal(limit=1).last == before, "to look changes nothing"
         tab.find("text=The new one is right").click()
