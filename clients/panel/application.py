@@ -11,6 +11,7 @@ from .screen import Panel, failed
 from .screens import (
     changes_screen,
     correction_screen,
+    fading_screen,
     forget_screen,
     inbox_screen,
     map_screen,
@@ -28,6 +29,7 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *memories_screen.ROUTES,
         *correction_screen.ROUTES,
         *changes_screen.ROUTES,
+        *fading_screen.ROUTES,
         *inbox_screen.ROUTES,
         *triage_screen.ROUTES,
         *forget_screen.ROUTES,
