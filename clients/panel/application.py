@@ -8,7 +8,18 @@ from starlette.exceptions import HTTPException
 from ...protocol.errors import MemdError
 from ..python.async_client import AsyncClient
 from .screen import Panel, failed
-from .screens import changes_screen, correction_screen, map_screen, memories_screen, profile_screen, time_screen
+from .screens import (
+    changes_screen,
+    correction_screen,
+    fading_screen,
+    forget_screen,
+    inbox_screen,
+    map_screen,
+    memories_screen,
+    profile_screen,
+    time_screen,
+    triage_screen,
+)
 
 
 def application(client: AsyncClient, folder: str) -> Starlette:
@@ -18,6 +29,10 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *memories_screen.ROUTES,
         *correction_screen.ROUTES,
         *changes_screen.ROUTES,
+        *fading_screen.ROUTES,
+        *inbox_screen.ROUTES,
+        *triage_screen.ROUTES,
+        *forget_screen.ROUTES,
         *map_screen.ROUTES,
         *time_screen.ROUTES,
     ]

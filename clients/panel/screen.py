@@ -151,8 +151,9 @@ class Undoing:
 
 
 def changed(text: str, undoing: Undoing | None = None, go: str = "") -> HTMLResponse:
-    """Return the notice of a change, after which the page shows the screen again, or the one at the address `go`."""
-    answer = HTMLResponse(_TEMPLATES.get_template("notice.html").render(text=text, undoing=undoing))
+    """Return the notice of a change, after which the page shows the screen again, or the one at the address `go`; ""
+    where that screen itself tells it."""
+    answer = HTMLResponse(_TEMPLATES.get_template("notice.html").render(text=text, undoing=undoing) if text else "")
     answer.headers["HX-Retarget"] = "#notice"
     answer.headers["HX-Push-Url"] = "false"
     answer.headers["HX-Trigger"] = json.dumps({"memd-changed": {"go": go}})

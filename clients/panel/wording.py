@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ...protocol.record import STATES, Record
+from ...protocol.record import STATES, Record, Status
 
 _AUTHORS = {"user": "you", "assistant": "the agent", "tool": "a tool", "document": "a document"}
+_BELIEFS = {"active": "believed", "provisional": "unconfirmed", "retired": "no longer true", "": "gone for good"}
+UNCONFIRMED: tuple[Status, ...] = ("quarantined", "provisional")
 PINNED_LAYERS = frozenset({"L1", "L2"})
 
 
@@ -49,6 +51,11 @@ def state(status: str) -> str:
     return STATES.get(status, status)
 
 
+def belief(status: str) -> str:
+    """Return what a status means for what memd tells; "" is that of a deleted record."""
+    return _BELIEFS.get(status, state(status))
+
+
 def host(document: str) -> str:
     """Return the host of a session's document, `host:session`."""
     return document.partition(":")[0]
@@ -69,4 +76,4 @@ def reader(distiller: str) -> str:
     return "the local model" if not distiller or distiller.startswith("rules-") else distiller
 
 
-FILTERS = (moment, day, author, who, state, host, short, is_pinned, reader)
+FILTERS = (moment, day, author, who, state, belief, host, short, is_pinned, reader)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
-import re
-from collections.abc import Iterator
 
 import msgspec
 from starlette.requests import Request
@@ -17,8 +14,7 @@ from ....protocol.profile import changed_lines
 from ....protocol.record import Record
 from ....protocol.reply import Remembered
 from ..screen import Undoing, changed, form_of, panel_of, piece, scope_of, screen
-
-_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+from ..word_diff import word_diff
 
 
 async def show(request: Request) -> Response:
@@ -32,7 +28,13 @@ async def show(request: Request) -> Response:
         "In your words" if is_rewording else "Put it right",
         record=explained.record,
         is_rewording=is_rewording,
+        back=_inside(request.query_params.get("back", "")) or f"/memories/{id}",
     )
+
+
+def _inside(address: str) -> str:
+    """Return an address of the panel, "" for any other."""
+    return address if address.startswith("/") and not address.startswith(("//", "/\\")) else ""
 
 
 async def preview(request: Request) -> Response:
@@ -67,11 +69,13 @@ async def apply(request: Request) -> Response:
     before = await client.get(id)
     made = await _send(request, form)
     if made.duplicate:
-        return changed("Nothing changed: memd has these words already.", go=form.get("back", ""))
+        return changed("Nothing changed: memd has these words already.", go=_inside(form.get("back", "")))
     if form.get("as") == "words":
         undoing = Undoing("/undo/words", {"id": made.record.id, "text": before.content})
-        return changed("Saved in your words.", undoing, go=form.get("back", ""))
-    return changed("Put right. The old statement stays in the history.", _undoing(made.record), form.get("back", ""))
+        return changed("Saved in your words.", undoing, go=_inside(form.get("back", "")))
+    return changed(
+        "Put right. The old statement stays in the history.", _undoing(made.record), _inside(form.get("back", ""))
+    )
 
 
 def _undoing(record: Record) -> Undoing:
@@ -85,19 +89,6 @@ async def _send(request: Request, form: dict[str, str], *, dry_run: bool = False
         return await client.edit(id, text, dry_run=dry_run)
     since = form.get("until", "") if form.get("right") == "until" else ""
     return await client.correct(id, text, since=since, dry_run=dry_run)
-
-
-def word_diff(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """Yield parts of both texts in order as ("same" | "gone" | "new", text), word by word."""
-    old, new = _WORD.findall(before), _WORD.findall(after)
-    for name, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if name == "equal":
-            yield "same", "".join(old[i:j])
-            continue
-        if i < j:
-            yield "gone", "".join(old[i:j])
-        if k < m:
-            yield "new", "".join(new[k:m])
 
 
 ROUTES = [

@@ -69,16 +69,29 @@ as HTML that its templates escaped; this script inserts none. */
     }
   }
 
-  /* The screen is asked for again, unless the user is writing; what had the focus has it again. */
+  const here = () => location.pathname + location.search;
+  const writes = () => Boolean(view.querySelector("[data-edits]")
+    ?? document.activeElement?.matches("input:not([type=range]), textarea, select"));
+
+  /* The screen is asked for again, unless the user is writing; what had the focus has it again, or the row that took
+  the place of its row. An answer that comes after the user went on is dropped. */
   async function refresh() {
-    const field = document.activeElement;
-    const edits = view.querySelector("[data-edits]");
-    if (edits || field?.matches("input:not([type=range]), textarea, select")) return;
+    if (writes()) return;
+    const field = document.activeElement, address = here();
     const id = field?.id, scroll = [scrollX, scrollY];
-    await htmx.ajax("GET", location.pathname + location.search, { target: "#view", swap: "innerHTML" });
-    if (id) document.getElementById(id)?.focus({ preventScroll: true });
+    const row = rows().findIndex((row) => row.contains(field));
+    const headers = { "X-Memd-Refresh": address };
+    await htmx.ajax("GET", address, { target: "#view", swap: "innerHTML", headers });
+    if (here() !== address || writes()) return;
+    const again = (id && document.getElementById(id)) || rows()[Math.min(row, rows().length - 1)];
+    if (again) focusRow(again, { preventScroll: true });
     scrollTo(...scroll);
   }
+
+  document.addEventListener("htmx:before:swap", (event) => {
+    const address = event.detail.ctx.request.headers["X-Memd-Refresh"];
+    if (address && (address !== here() || writes())) event.preventDefault();
+  });
 
   document.addEventListener("htmx:config:request", (event) => {
     const request = event.detail.ctx.request;
@@ -128,19 +141,26 @@ as HTML that its templates escaped; this script inserts none. */
   const places = { s: "/", m: "/memories", p: "/map", f: "/fading", i: "/inbox", a: "/activity", r: "/readers" };
   let goes = false;
 
+  function rows() { return [...view.querySelectorAll("[data-row]")]; }
+
+  function focusRow(row, options) {
+    (row.matches("a, button, [tabindex]") ? row : row.querySelector("a, button, [tabindex]"))?.focus(options);
+  }
+
   function move(step) {
-    const rows = [...view.querySelectorAll("[data-row]")];
-    if (!rows.length) return;
-    const now = rows.findIndex((row) => row.contains(document.activeElement));
-    const row = rows[Math.min(Math.max(now + step, 0), rows.length - 1)];
-    (row.matches("a, button, [tabindex]") ? row : row.querySelector("a, button, [tabindex]"))?.focus();
+    const all = rows();
+    if (!all.length) return;
+    const now = all.findIndex((row) => row.contains(document.activeElement));
+    focusRow(all[Math.min(Math.max(now + step, 0), all.length - 1)]);
   }
 
   function press(name) {
     const row = document.activeElement?.closest("[data-row]") ?? view;
     const button = row.querySelector(`[data-key="${name}"]`) ?? document.querySelector(`#notice [data-key="${name}"]`)
       ?? view.querySelector(`[data-key="${name}"]`);
-    button?.click();
+    const itsRow = button?.closest("[data-row]");
+    if (itsRow && !itsRow.contains(document.activeElement)) focusRow(itsRow); /* seen before it is decided */
+    else button?.click();
     return Boolean(button);
   }
 

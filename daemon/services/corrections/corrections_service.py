@@ -40,7 +40,6 @@ from ....protocol.record import LIVE, OPEN_QUESTION, PRINCIPLE, Artifact, Layer,
 from ....protocol.reply import Remembered
 from ....protocol.request import Edit, Redo, Undo
 from ....stages.batch import PERSONAL
-from ....stages.subjects import description
 from ...projections.record_reducer import after_pin
 from ...projections.stores import Stores
 from ..admission import admit
@@ -225,7 +224,7 @@ class CorrectionsService(Service):
             retired = Retirement(before.id, right.valid_from, f"decided: {id}")
             decision = Decision(action="add", reason="the user decided the open question")
         if request.dry_run:
-            return Remembered(record=_as_read(right), dry_run=True)
+            return Remembered(record=right, dry_run=True)
         self._stores.take([captured])
         operations = self._opening(origin, before, request.at)
         if operations:
@@ -246,7 +245,7 @@ class CorrectionsService(Service):
         if text(captured.event) == before.content:  # the same edit again, because its answer was lost
             return Remembered(record=before, duplicate=True, dry_run=request.dry_run)
         if request.dry_run:
-            return Remembered(record=_as_read(reworded(before, captured)), dry_run=True)
+            return Remembered(record=reworded(before, captured), dry_run=True)
         self._stores.take([captured])
         decision = Decision(action="update", reason="edited by the user")
         updated = Updated(record=reworded(before, captured), decision=decision)
@@ -269,8 +268,3 @@ class CorrectionsService(Service):
             return []
         project = "" if record.pool == PERSONAL else record.pool
         return [SessionOpened(document=origin.document, origin=origin, project=project, at=at)]
-
-
-def _as_read(record: Record) -> Record:
-    """Return a record of the user's words as the pipeline will describe it (R2)."""
-    return msgspec.structs.replace(record, description=description(record.content, "user", ""))

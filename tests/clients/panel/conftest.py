@@ -13,12 +13,28 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+from memd.protocol.event import Origin
+from memd.protocol.record import Record
+from memd.protocol.request import Remember
 from tests.conftest import RunningDaemon
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), "")
 needs_browser = pytest.mark.skipif(
     not CHROMIUM and not os.environ.get("CI"), reason="no chromium: apt install chromium"
 )
+
+
+SAID_AT = "2026-03-01T09:00:00+01:00"
+SUITCASE = "The xylofon is in the attic behind the amber suitcase."
+
+
+def remember(daemon: RunningDaemon, text: str, turn: str, at: str = SAID_AT, session: str = "one") -> Record:
+    """Remember one statement of a session."""
+    with daemon.client() as client:
+        said = Remember(text=text, turn=turn, at=at, origin=Origin(host="cli", session=session))
+        record = client.remember(said).record
+    daemon.settle()
+    return record
 
 
 class RunningPanel:
@@ -119,6 +135,9 @@ class OpenPage:
     def text(self, selector: str = "#view") -> str:
         """The text of the first thing that the selector finds, with single blanks."""
         return " ".join(self.page.locator(selector).first.inner_text().split())
+
+
+Opened = Callable[..., OpenPage]
 
 
 @pytest.fixture

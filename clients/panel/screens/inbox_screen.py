@@ -1,0 +1,97 @@
+"""The inbox: each change that only the user decides, with what accepting changes and what waiting means (T13, G7)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ....protocol.corrections import JudgedRecord, Waiting
+from ....protocol.errors import InvalidRequest, MemdError, NotFound
+from ....protocol.record import Record
+from ...python.async_client import AsyncClient
+from ..screen import changed, form_of, panel_of, screen
+from ..word_diff import Part, beside
+from ..wording import UNCONFIRMED
+
+PAGE = 20
+MOST = 1_000
+"""Open proposals that one reply has; the reply begins with the newest."""
+
+
+@dataclass(frozen=True)
+class ProposalCard:
+    """A proposal with both records, None for a missing or a hidden one, the parts of both texts, and the records that
+    accepting changes. `problem`: why it can't be accepted."""
+
+    proposal: Waiting
+    old: Record | None
+    new: Record | None
+    old_parts: list[Part]
+    new_parts: list[Part]
+    changes: tuple[JudgedRecord, ...] = ()
+    problem: str = ""
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the record is hidden until the user decides."""
+        return any(record.before == "hidden" for record in self.changes)
+
+
+async def show(request: Request) -> Response:
+    """Show a page of open proposals, oldest first, behind the one that `after` names."""
+    client, after = panel_of(request).client, request.query_params.get("after", "")
+    inbox, status = await asyncio.gather(client.inbox(limit=MOST), client.status())
+    waiting = list(reversed(inbox.proposals))
+    start = next((number for number, proposal in enumerate(waiting, 1) if proposal.id == after), 0)
+    shown = waiting[start : start + PAGE]
+    return await screen(
+        request,
+        "inbox.html",
+        "Inbox",
+        cards=await asyncio.gather(*(_card(client, proposal) for proposal in shown)),
+        open=inbox.open,
+        newer=len(waiting) - start - len(shown),
+        is_first=not start,
+        unconfirmed=sum(status.records.get(name, 0) for name in UNCONFIRMED),
+    )
+
+
+async def _card(client: AsyncClient, proposal: Waiting) -> ProposalCard:
+    old, new = await asyncio.gather(_record(client, proposal.record), _record(client, proposal.against))
+    old_parts, new_parts = beside(proposal.line, proposal.against_line)
+    if not proposal.against:
+        old_parts = [("same", proposal.line)]
+    try:
+        planned = await client.decide(proposal.id, True, dry_run=True)
+    except MemdError as error:
+        return ProposalCard(proposal, old, new, old_parts, new_parts, problem=error.message)
+    return ProposalCard(proposal, old, new, old_parts, new_parts, planned.records)
+
+
+async def _record(client: AsyncClient, id: str) -> Record | None:
+    try:
+        return await client.get(id) if id else None
+    except NotFound:
+        return None
+
+
+async def decide(request: Request) -> Response:
+    """Accept or reject a proposal. Raises InvalidRequest for a deletion, which only the forget screen accepts."""
+    client, id = panel_of(request).client, request.path_params["id"]
+    accepts = (await form_of(request)).get("accept") == "yes"
+    planned = await client.decide(id, accepts, dry_run=True)
+    if any(not record.after for record in planned.records):
+        raise InvalidRequest("this would delete a memory for good", hint="open its forget page first")
+    decided = await client.decide(id, accepts)
+    left = f" {decided.open:,} left." if decided.open else " Nothing else waits."
+    if accepts:
+        return changed(f"Accepted. The former statement stays in the history.{left}")
+    came_back = any(record.before == "hidden" for record in planned.records)
+    return changed(f"{'It is shown again.' if came_back else 'Rejected: nothing changed.'}{left}")
+
+
+ROUTES = [Route("/inbox", show), Route("/inbox/{id}", decide, methods=["POST"])]
