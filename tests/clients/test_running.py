@@ -92,3 +92,22 @@ def test_pause_resume_retry_and_inbox_on_the_command_line_P2_P12_T13(daemon: Any
     assert "0 proposals left" in memd("inbox", "reject", id[:8]).text
     assert memd("inbox", "accept", "zzzz").code == 4
     assert "no proposals" in memd("inbox").text and "rejected" in memd("inbox", "--all").text
+
+
+def test_decisions_on_several_proposals_and_their_undo_on_the_command_line_G7(
+    daemon: Any, memd: Callable[..., Any]
+) -> None:
+    records = [memd("remember", text, "--json").data["record"]["id"] for text in ("I keep a newt.", "I keep an owl.")]
+    with daemon.client() as client:
+        first, second = client.propose_forget(records, by="an agent", hide=True).ids
+    assert memd("inbox", "reject", first, "nosuch").code == 4
+    assert len(memd("inbox", "--json").data["proposals"]) == 2, "all of them or none"
+    told = memd("inbox", "reject", first, second).text
+    assert "0 proposals left" in told and f"memd inbox reopen {second}" in told
+    assert memd("show", records[0]).code == 0
+    reopened = memd("inbox", "reopen", first[:8])
+    assert "→ hidden" in reopened.text and "1 proposal to decide" in reopened.text
+    assert memd("show", records[0]).code == 4
+    assert memd("inbox", "reopen", first).code == memd("inbox", "accept", second).code != 0
+    assert memd("inbox", "reopen", "nosuch").code == 4
+    assert memd("inbox", "reopen", second, "--json").data["open"] == 2

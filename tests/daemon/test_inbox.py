@@ -3,9 +3,11 @@
 import time
 from typing import Any
 
+import msgspec
 import pytest
 
-from memd.protocol.errors import InvalidRequest, NotFound
+from memd.clients.python import Client
+from memd.protocol.errors import Denied, InvalidRequest, NotFound
 from memd.protocol.event import Origin, Said, SessionEnded
 from memd.protocol.operation import ChangeDecided, ChangeProposed
 from memd.protocol.record import Record
@@ -66,6 +68,82 @@ def test_no_statement_retires_what_is_held_and_the_conflict_waits_for_the_user_T
     with daemon.client() as client:
         decided = client.inbox(all=True).proposals[0]
         assert client.inbox().proposals == () and decided.state == "accepted" and decided.if_nothing == ""
+
+
+def test_a_decision_taken_back_stands_after_a_kill_and_in_fresh_tables_G7(daemon: Any) -> None:
+    held, fresh = conflict(daemon)
+    end(daemon, "two")
+    with daemon.client() as client:
+        (asked,) = client.inbox().proposals
+        before = [msgspec.structs.replace(client.get(id), rev=0) for id in (held.id, fresh.id)]
+        client.decide(asked.id, True)
+        changed = client.reopen(asked.id[:8])
+        assert changed.open == 1 == client.status().inbox and changed.job is None
+        assert {(each.id, each.before, each.after) for each in changed.records} == {
+            (held.id, "retired", "active"),
+            (fresh.id, "active", before[1].status),
+        }
+    daemon.kill()
+    daemon.start()
+    with daemon.client() as client:
+        for _ in range(2):
+            assert [msgspec.structs.replace(client.get(id), rev=0) for id in (held.id, fresh.id)] == before
+            assert client.inbox().proposals == (asked,)
+            job = client.rebuild("tables")
+            while (job := client.job(job.id)).state == "running":
+                time.sleep(0.02)
+            assert job.problem is None
+        assert client.decide(asked.id, False).open == 0
+
+
+def test_only_the_user_decides_and_takes_decisions_back_A1_G7(daemon: Any) -> None:
+    record = remember(daemon, "The xylofon is in the attic.", "1")
+    with daemon.client() as client:
+        (id,) = client.propose_forget([record.id]).ids
+        token = client.grant("reviewer", for_s=3600).token
+        with Client(daemon.places, deadline_ms=20_000, token=token) as reader:
+            for act in (lambda: reader.decide(id, False), lambda: reader.decide("", True, ids=[id])):
+                with pytest.raises(Denied):
+                    act()
+            client.decide(id, False)
+            with pytest.raises(Denied):
+                reader.reopen(id)
+        assert client.inbox(all=True).proposals[0].state == "rejected"
+
+
+def test_several_deletions_are_one_job_and_have_no_way_back_T10_G7(daemon: Any) -> None:
+    first = remember(daemon, "The xylofon is in the attic.", "1")
+    second = remember(daemon, "I keep an axolotl.", "2")
+    with daemon.client() as client:
+        ids = client.propose_forget([first.id, second.id], hide=True).ids
+        planned = client.decide("", True, ids=ids, dry_run=True)
+        assert planned.job is None and {each.after for each in planned.records} == {""} and planned.open == 2
+        job = client.decide(ids[0], True, ids=ids[1:]).job
+        assert job is not None
+        while (job := client.job(job.id)).state == "running":
+            time.sleep(0.02)
+        assert job.problem is None and job.report["left"] == []
+        assert [each.accepted for each in journaled(client, ChangeDecided)] == [True, True]
+        for id in ids:
+            with pytest.raises(NotFound, match="no proposal") as gone:
+                client.reopen(id)
+            assert "deleted permanently" in gone.value.hint
+
+
+def test_a_record_whose_decision_was_taken_back_can_be_forgotten_T10_G7(daemon: Any) -> None:
+    held, fresh = conflict(daemon)
+    end(daemon, "two")
+    with daemon.client() as client:
+        (asked,) = client.inbox().proposals
+        client.decide(asked.id, True)
+        client.reopen(asked.id)
+        for job in (client.forget([held.id]), client.verify()):
+            while (state := client.job(job.id)).state == "running":
+                time.sleep(0.02)
+            assert state.problem is None and not state.report.get("left") and not state.report.get("damage")
+            job = state
+        assert client.get(fresh.id).status == "active" or client.get(fresh.id).needs_review
+        assert client.inbox(all=True).proposals == ()
 
 
 def test_a_rejected_conflict_changes_nothing_and_is_not_asked_again_T13(daemon: Any) -> None:

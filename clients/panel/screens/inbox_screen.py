@@ -13,7 +13,7 @@ from ....protocol.corrections import JudgedRecord, Waiting
 from ....protocol.errors import InvalidRequest, MemdError, NotFound
 from ....protocol.record import Record
 from ...python.async_client import AsyncClient
-from ..screen import changed, form_of, panel_of, screen
+from ..screen import Undoing, changed, form_of, panel_of, screen
 from ..word_diff import Part, beside
 from ..wording import UNCONFIRMED
 
@@ -88,10 +88,22 @@ async def decide(request: Request) -> Response:
         raise InvalidRequest("this would delete a memory for good", hint="open its forget page first")
     decided = await client.decide(id, accepts)
     left = f" {decided.open:,} left." if decided.open else " Nothing else waits."
+    undoing = Undoing(f"/inbox/{id}/reopen", {})
     if accepts:
-        return changed(f"Accepted. The former statement stays in the history.{left}")
+        return changed(f"Accepted. The former statement stays in the history.{left}", undoing)
     came_back = any(record.before == "hidden" for record in planned.records)
-    return changed(f"{'It is shown again.' if came_back else 'Rejected: nothing changed.'}{left}")
+    return changed(f"{'It is shown again.' if came_back else 'Rejected: nothing changed.'}{left}", undoing)
 
 
-ROUTES = [Route("/inbox", show), Route("/inbox/{id}", decide, methods=["POST"])]
+async def reopen(request: Request) -> Response:
+    """Take a decision back: the proposal waits again."""
+    reopened = await panel_of(request).client.reopen(request.path_params["id"])
+    hidden = any(record.after == "hidden" for record in reopened.records)
+    return changed(f"It waits for your decision again{', hidden as before' if hidden else ''}.")
+
+
+ROUTES = [
+    Route("/inbox", show),
+    Route("/inbox/{id}", decide, methods=["POST"]),
+    Route("/inbox/{id}/reopen", reopen, methods=["POST"]),
+]

@@ -100,9 +100,7 @@ def _unaccepted(stores: Stores, proposal: ChangeProposed) -> list[AnyOperation]:
     holder = stores.records.holding_key(old.pool, old.key) if old.key and old_before.status in LIVE else ""
     if holder not in ("", old.id, new.id):
         raise _changed(proposal, holder)
-    record = msgspec.structs.replace(
-        new_before, rev=new.rev + 1, learned_at=new.learned_at, confidence=new.confidence, review=new.review
-    )
+    record = msgspec.structs.replace(new_before, rev=new.rev + 1, confidence=new.confidence, review=new.review)
     return [  # in this order: the key of `old` is free before `old` is live
         Updated(record=record, decision=Decision(action="update", reason=TAKEN_BACK)),
         ChangeReopened(id=proposal.id, after=(standing(old_before),)),

@@ -56,7 +56,32 @@ def test_accept_and_reject_G7(daemon: RunningDaemon, panel: RunningPanel, opened
         tab.find("#notice >> text=It is shown again.").wait_for()
         assert client.get(suitcase.id).status == "active" and client.inbox().open == 0
         tab.find("h1 >> text=Nothing waits for your decision").wait_for()
+        tab.find("#notice >> text=Undo").click()
+        tab.find("#notice >> text=hidden as before").wait_for()
+        tab.find("h1 >> text=1 thing only you decide").wait_for()
+        with pytest.raises(NotFound):
+            client.get(suitcase.id)
     assert tab.complaints == [] and tab.foreign == []
+
+
+def test_an_accepted_contradiction_is_taken_back_unless_something_changed_since_G7(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Opened
+) -> None:
+    held, fresh = contradict(daemon)
+    with daemon.client() as client:
+        tab = opened().go("/inbox")
+        tab.find("text=The new one is right").click()
+        tab.find("h1 >> text=Nothing waits for your decision").wait_for()
+        tab.page.keyboard.press("u")
+        tab.find("#notice >> text=It waits for your decision again.").wait_for()
+        assert (client.get(held.id).status, client.get(fresh.id).needs_review) == ("active", True)
+        tab.find("text=The new one is right").click()
+        tab.find("h1 >> text=Nothing waits for your decision").wait_for()
+        assert tab.complaints == []
+        client.pin(fresh.id)
+        tab.find("#notice >> text=Undo").click()
+        tab.find("#notice >> text=changed since").wait_for()
+        assert client.get(held.id).status == "retired" and client.inbox().open == 0
 
 
 def test_keyboard_alone_decides_what_has_the_focus_and_nothing_else_G7_U4(
