@@ -1134,6 +1134,8 @@ export interface SessionState {
   heard_at: string;
   ended_at: string;
   reason: string;
+  records: number;
+  is_undone: boolean;
 }
 export interface SessionTurns {
   document: string;

@@ -7,7 +7,16 @@ from starlette.applications import Starlette
 from ...protocol.errors import MemdError
 from ..python.async_client import AsyncClient
 from .screen import Panel, failed
-from .screens import changes_screen, correction_screen, memories_screen, profile_screen
+from .screens import (
+    activity_screen,
+    changes_screen,
+    correction_screen,
+    memories_screen,
+    profile_screen,
+    readers_screen,
+    sessions_screen,
+    settings_screen,
+)
 
 
 def application(client: AsyncClient, folder: str) -> Starlette:
@@ -17,6 +26,10 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *memories_screen.ROUTES,
         *correction_screen.ROUTES,
         *changes_screen.ROUTES,
+        *activity_screen.ROUTES,
+        *sessions_screen.ROUTES,
+        *readers_screen.ROUTES,
+        *settings_screen.ROUTES,
     ]
     app = Starlette(routes=routes, exception_handlers={MemdError: failed})  # type: ignore[dict-item]
     app.state.panel = Panel(client, folder)

@@ -7,6 +7,15 @@ from datetime import UTC, datetime
 from ...protocol.record import STATES, Record
 
 _AUTHORS = {"user": "you", "assistant": "the agent", "tool": "a tool", "document": "a document"}
+_HOSTS = {
+    "claude-code": "Claude Code",
+    "codex": "Codex",
+    "gemini": "Gemini",
+    "git": "git",
+    "cli": "the command line",
+    "panel": "this panel",
+    "mcp": "an MCP client",
+}
 PINNED_LAYERS = frozenset({"L1", "L2"})
 
 
@@ -32,6 +41,24 @@ def _time(at: str | int) -> datetime | None:
         return None
 
 
+def day_title(at: int) -> str:
+    """Return the local day of a time in microseconds as a heading."""
+    time = datetime.fromtimestamp(at / 1e6, UTC).astimezone()
+    days = (datetime.now().astimezone().date() - time.date()).days
+    return {0: "Today", 1: "Yesterday"}.get(days) or f"{time:%A}, {time.day} {time:%B %Y}"
+
+
+def clock(at: int) -> str:
+    """Return the local time of day of a time in microseconds."""
+    return f"{datetime.fromtimestamp(at / 1e6, UTC).astimezone():%H:%M}"
+
+
+def micros(at: str) -> int:
+    """Return RFC 3339 text as microseconds since the epoch, 0 for none."""
+    time = _time(at)
+    return round(time.timestamp() * 1e6) if time else 0
+
+
 def author(trust: str) -> str:
     """Return the author of a turn as a reader knows it."""
     return _AUTHORS.get(trust, trust)
@@ -54,6 +81,16 @@ def host(document: str) -> str:
     return document.partition(":")[0]
 
 
+def host_name(document: str) -> str:
+    """Return the host of a session's document as a person knows it."""
+    return _HOSTS.get(host(document), host(document))
+
+
+def bytes_text(number: int) -> str:
+    """Return a number of bytes as text in decimal units."""
+    return f"{number:,} bytes" if number < 1000 else f"{number / 1000:,.1f} kB"
+
+
 def short(id: str) -> str:
     """Return the prefix of an id that a person types."""
     return id[:8]
@@ -69,4 +106,4 @@ def reader(distiller: str) -> str:
     return "the local model" if not distiller or distiller.startswith("rules-") else distiller
 
 
-FILTERS = (moment, day, author, who, state, host, short, is_pinned, reader)
+FILTERS = (moment, day, author, who, state, host, short, is_pinned, reader, day_title, clock, host_name, bytes_text)

@@ -125,7 +125,7 @@ as HTML that its templates escaped; this script inserts none. */
   }
 
   /* --- keys -------------------------------------------------------------------------------------------------- */
-  const places = { s: "/", m: "/memories", p: "/map", f: "/fading", i: "/inbox", a: "/activity", r: "/readers" };
+  const places = { s: "/", m: "/memories", p: "/map", f: "/fading", i: "/inbox", a: "/activity", r: "/readers", t: "/settings" };
   let goes = false;
 
   function move(step) {
