@@ -1153,6 +1153,7 @@ export interface Setting {
   source: "default" | "environment" | "file";
   about: string;
   waits: boolean;
+  entries: { [name: string]: string };
 }
 export interface SettingList {
   file: string;

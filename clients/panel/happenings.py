@@ -158,11 +158,14 @@ def _present(named: NamedRecord, record: Record | None) -> NamedRecord:
 
 def _joined(newer: Happening, older: Happening) -> Happening | None:
     """Return two happenings as one, None where they differ in what they tell."""
-    both_learnt = newer.by == older.by == "memd" and newer.count and older.count
-    if not both_learnt or (newer.text, newer.document, newer.note) != (older.text, older.document, older.note):
+    can_join = newer.by == older.by == "memd" and newer.count and older.count
+    if not can_join or (newer.document, newer.note) != (older.document, older.note):
+        return None
+    short, long = sorted((newer.text, older.text), key=len)  # a record of the user's own pool names no project
+    if not (newer.document and long.startswith(f"{short} in ")) and short != long:
         return None
     records = (*newer.records, *older.records)[:NAMED]
-    return replace(newer, first=older.first, records=records, count=newer.count + older.count)
+    return replace(newer, first=older.first, text=long, records=records, count=newer.count + older.count)
 
 
 def _worded(happening: Happening) -> Happening:
@@ -206,6 +209,8 @@ def _added(reading: _Reading, entry: Logged, operation: ops.Added) -> Happening:
 
 
 def _said(reading: _Reading, entry: Logged, record: Record, named: NamedRecord, document: str) -> Happening:
+    if document.startswith(INTERNAL):
+        return _told(entry, "memd", "memd noted", named)
     if record.provenance.trust != "user":
         text = f"{wording.host_name(document)} asked memd to remember"
         return _told(entry, "agents", text, named, document=document)
@@ -380,7 +385,7 @@ def _settled(reading: _Reading, entry: Logged, operation: ops.RemoteSettled) -> 
     href = f"/readers/bytes?call={operation.id}"
     if operation.outcome not in ("taken", "dropped"):
         return _told(entry, "memd", "The remote call brought nothing", note=operation.outcome, href=href)
-    taken = f"{operation.pointed} statements taken, {operation.dropped} dropped"
+    taken = f"{operation.pointed} taken, {operation.dropped} dropped"
     return _told(entry, "memd", "The remote model answered", note=taken, href=href)
 
 

@@ -88,7 +88,9 @@ def host_name(document: str) -> str:
 
 def bytes_text(number: int) -> str:
     """Return a number of bytes as text in decimal units."""
-    return f"{number:,} bytes" if number < 1000 else f"{number / 1000:,.1f} kB"
+    if number < 1000:
+        return f"{number:,} bytes"
+    return f"{number / 1000:,.1f} kB" if number < 1_000_000 else f"{number / 1_000_000:,.1f} MB"
 
 
 def short(id: str) -> str:

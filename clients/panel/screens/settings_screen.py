@@ -55,7 +55,7 @@ def entries_of(setting: Setting) -> Iterator[Setting]:
             value=json.dumps(table.get(name, by_default), ensure_ascii=False),
             default=json.dumps(by_default, ensure_ascii=False),
             source="default" if is_default else setting.source,
-            about="",
+            about=setting.entries.get(name, ""),
             waits=setting.waits,
         )
 

@@ -66,6 +66,7 @@ as HTML that its templates escaped; this script inserts none. */
       const path = link.getAttribute("href").split("?")[0];
       const here = path === "/" ? location.pathname === "/" : location.pathname.startsWith(path);
       if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+      if (here) link.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
   }
 
