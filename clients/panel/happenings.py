@@ -29,12 +29,14 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class NamedRecord:
-    """A record as a happening names it. `words` are of the time of the operation, "" while only the id is known."""
+    """A record as a happening names it. `words` are of the time of the operation, "" while only the id is known;
+    `is_missing`: it is hidden or forgotten."""
 
     id: str
     words: str = ""
     is_archived: bool = False
     is_gone: bool = False
+    is_missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,17 +139,17 @@ def named_ids(told: Iterable[Happening], most: int) -> list[str]:
     return list(ids)[:most]
 
 
-def with_records(happening: Happening, known: Mapping[str, Record]) -> Happening:
+def with_records(happening: Happening, known: Mapping[str, Record | None]) -> Happening:
     """Return a happening whose records have their words and their present state; what can't be taken back any more has
-    no undo."""
-    named = tuple(_present(record, known.get(record.id)) for record in happening.records)
+    no undo. `known` has None for a record that memd does not tell."""
+    named = tuple(_present(record, known[record.id]) if record.id in known else record for record in happening.records)
     is_over = happening.while_live and named[0].is_gone
     return replace(happening, records=named, undo=None if is_over else happening.undo)
 
 
 def _present(named: NamedRecord, record: Record | None) -> NamedRecord:
     if record is None:
-        return named
+        return replace(named, words="", is_gone=True, is_missing=True)
     return replace(
         named,
         words=named.words or record.description,

@@ -16,7 +16,7 @@ from ....protocol.reply import JobState, Logged
 from ...python.async_client import AsyncClient
 from .. import wording
 from ..happenings import Actor, Happening, happenings, is_by_user, named_ids, received, with_records
-from ..screen import Undoing, changed, form_of, panel_of, pool_titles, screen
+from ..screen import Undoing, changed, form_of, number_of, panel_of, pool_titles, screen
 
 VIEWS: dict[str, Actor] = {"you": "you", "memd": "memd", "agents": "agents"}
 SLICE = 200
@@ -44,7 +44,7 @@ async def show(request: Request) -> Response:
     client, names = panel_of(request).client, request.query_params
     who = VIEWS.get(names.get("who", ""))
     pools, page = await asyncio.gather(client.pools(), client.journal(limit=1))
-    before = int(names["before"]) if names.get("before", "").isdecimal() else page.last + 1
+    before = number_of(request, "before", page.last + 1)
     entries = await _entries(client, before, who)
     told = happenings(entries, pool_titles(pools.pools))
     start = _start(entries, told)
@@ -61,6 +61,7 @@ async def show(request: Request) -> Response:
         request,
         "activity.html",
         "Activity",
+        is_scoped=False,
         who=who or "",
         days=list(_by_day([with_records(happening, known) for happening in told])),
         older=start if start > 1 else 0,
@@ -99,13 +100,13 @@ def _by_day(told: Sequence[Happening]) -> Iterator[tuple[str, list[Happening]]]:
         yield title, list(group)
 
 
-async def _known(client: AsyncClient, ids: Sequence[str]) -> Mapping[str, Record]:
-    """Return records as they are now; a forgotten one is missing."""
+async def _known(client: AsyncClient, ids: Sequence[str]) -> Mapping[str, Record | None]:
+    """Return records as they are now, None for one that is hidden or forgotten."""
     records = await asyncio.gather(*(client.get(id) for id in ids), return_exceptions=True)
     for record in records:
         if isinstance(record, BaseException) and not isinstance(record, NotFound):
             raise record
-    return {id: record for id, record in zip(ids, records, strict=True) if isinstance(record, Record)}
+    return {id: record if isinstance(record, Record) else None for id, record in zip(ids, records, strict=True)}
 
 
 async def _events(client: AsyncClient) -> list[tuple[int, str, str]]:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from ....protocol.errors import InvalidRequest
 from ....protocol.remote import CONSENT_DAYS, ConsentState, RemoteState
 from ....protocol.reply import PoolSummary
-from ..screen import Undoing, changed, form_of, panel_of, screen
+from ..screen import Undoing, changed, form_of, number_of, panel_of, screen
 
 CALLS, SESSIONS = 20, 40
 """Calls, and sessions to preview, on one screen, at most."""
@@ -52,6 +52,7 @@ async def show(request: Request) -> Response:
         request,
         "readers.html",
         "Readers",
+        is_scoped=False,
         state=state,
         models=[model for model in models.models if model.searches],
         reembedding=models.reembedding,
@@ -67,13 +68,14 @@ async def show_bytes(request: Request) -> Response:
     client, names = panel_of(request).client, request.query_params
     call, session = names.get("call", ""), names.get("session", "")
     preview = await client.preview_remote(session, call=call)
-    number = int(names["part"]) if names.get("part", "").isdecimal() else 1
+    number = number_of(request, "part", 1)
     body = preview.bodies[number - 1] if 0 < number <= len(preview.bodies) else ""
     calls = (await client.remote()).calls if call else ()
     return await screen(
         request,
         "bytes.html",
         "Exactly what was sent" if call else "What would be sent",
+        is_scoped=False,
         preview=preview,
         call=next((row for row in calls if row.id.startswith(call)), None) if call else None,
         chosen={"call": call, "session": session},

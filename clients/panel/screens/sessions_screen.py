@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ....protocol.session import SessionTurns, TranscriptTurn
+from ....protocol.session import SessionPage, SessionTurns, TranscriptTurn
 from ...python.async_client import AsyncClient
-from ..screen import panel_of, screen
+from ..screen import number_of, panel_of, screen
 
 PAGE = 40
 TURNS, RECORDS = 20, 40
@@ -23,7 +23,7 @@ PAGE_TEXT, TURN_TEXT = 24_000, 6_000
 
 
 @dataclass(frozen=True)
-class TurnPart:
+class MarkedPart:
     """A part of a turn's words. `record`: the one that states them, or ""."""
 
     text: str
@@ -36,7 +36,7 @@ class ShownTurn:
     """A turn in parts. `left`: characters that are not shown."""
 
     turn: TranscriptTurn
-    parts: tuple[TurnPart, ...]
+    parts: tuple[MarkedPart, ...]
     left: int = 0
 
 
@@ -49,7 +49,7 @@ class TranscriptPage:
     after: int = 0
 
 
-def parts_of(turn: TranscriptTurn, limit: int) -> Iterator[TurnPart]:
+def parts_of(turn: TranscriptTurn, limit: int) -> Iterator[MarkedPart]:
     """Yield the first `limit` characters of a turn in parts: where records overlap, the first one has the words."""
     at, text = 0, turn.text[:limit]
     for cited in turn.cited:
@@ -57,11 +57,11 @@ def parts_of(turn: TranscriptTurn, limit: int) -> Iterator[TurnPart]:
         if start >= end:
             continue
         if at < start:
-            yield TurnPart(text[at:start])
-        yield TurnPart(text[start:end], cited.record, cited.status not in ("retired", "archived"))
+            yield MarkedPart(text[at:start])
+        yield MarkedPart(text[start:end], cited.record, cited.status not in ("retired", "archived"))
         at = end
     if at < len(text):
-        yield TurnPart(text[at:])
+        yield MarkedPart(text[at:])
 
 
 def page_of(
@@ -112,20 +112,22 @@ async def show_list(request: Request) -> Response:
     words = names.get("words", "").strip()
     if words:
         found = (await client.find_sessions(words, limit=PAGE)).found
+        page = SessionPage(sessions=(), total=0, going_on=0)
         return await screen(
-            request, "sessions.html", "Sessions", words=words, found=found, sessions=(), total=len(found), older=0
+            request, "sessions.html", "Sessions", is_scoped=False, words=words, found=found, page=page, start=0, older=0
         )
-    start = int(names["from"]) if names.get("from", "").isdecimal() else 0
+    start = number_of(request, "from", 0)
     page = await client.sessions(limit=start + PAGE)
     older = start + PAGE if page.total > start + PAGE else 0
     return await screen(
         request,
         "sessions.html",
         "Sessions",
+        is_scoped=False,
         words="",
         found=(),
-        sessions=page.sessions[start:],
-        total=page.total,
+        page=page,
+        start=start,
         older=older,
     )
 
@@ -144,6 +146,7 @@ async def show(request: Request) -> Response:
         request,
         "session.html",
         summary.title or outcome.session.title or document,
+        is_scoped=False,
         session=outcome.session,
         outcome=outcome,
         summary=summary,

@@ -28,6 +28,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """Settings by what they are for, in the order of the screen; all others are of memd's own work."""
 
+Table = dict[str, object]
+
 OTHERS = "How memd works"
 OPEN_TABLES = frozenset({"tag_boost", "archive_keep_by_pool"})
 """Tables whose entries the user names; each is one setting."""
@@ -42,20 +44,26 @@ class SettingGroup:
 
 
 def entries_of(setting: Setting) -> Iterator[Setting]:
-    """Yield the entries of a table as settings of their own, any other setting as it is."""
+    """Yield the entries of a table, also of a table in it, as settings of their own; any other setting as it is."""
     value, default = (tomllib.loads(f"at = {text}")["at"] for text in (setting.value, setting.default))
-    if not isinstance(default, dict) or setting.name in OPEN_TABLES:
+    if isinstance(default, dict) and setting.name not in OPEN_TABLES:
+        yield from _entries(setting, "", value, cast("Table", default))
+    else:
         yield setting
-        return
-    table = cast("dict[str, object]", value)
-    for name, by_default in cast("dict[str, object]", default).items():
-        is_default = table.get(name, by_default) == by_default
+
+
+def _entries(setting: Setting, path: str, values: Table, defaults: Table) -> Iterator[Setting]:
+    for name, default in defaults.items():
+        value, at = values.get(name, default), f"{path}.{name}"
+        if isinstance(default, dict):
+            yield from _entries(setting, at, cast("Table", value), cast("Table", default))
+            continue
         yield Setting(
-            name=f"{setting.name}.{name}",
-            value=json.dumps(table.get(name, by_default), ensure_ascii=False),
-            default=json.dumps(by_default, ensure_ascii=False),
-            source="default" if is_default else setting.source,
-            about=setting.entries.get(name, ""),
+            name=setting.name + at,
+            value=json.dumps(value, ensure_ascii=False),
+            default=json.dumps(default, ensure_ascii=False),
+            source="default" if value == default else setting.source,
+            about=setting.entries.get(at.split(".")[1], ""),
             waits=setting.waits,
         )
 
@@ -67,7 +75,7 @@ def grouped(settings: Sequence[Setting]) -> Iterator[tuple[SettingGroup, str]]:
     groups = {**GROUPS, OTHERS: tuple(name for name in by_name if name not in placed)}
     for title, names in groups.items():
         here = [by_name[name] for name in names if name in by_name]
-        single = [setting for setting in here if len(list(entries_of(setting))) == 1]
+        single = [setting for setting in here if next(entries_of(setting)) == setting]
         if single:
             yield SettingGroup(title, single), ""
         for table in here:
@@ -82,6 +90,7 @@ async def show(request: Request) -> Response:
         request,
         "settings.html",
         "Settings",
+        is_scoped=False,
         groups=list(grouped(settings.settings)),
         file=settings.file,
         problem=settings.problem,

@@ -138,8 +138,8 @@ as HTML that its templates escaped; this script inserts none. */
   }
 
   function press(name) {
-    const row = document.activeElement?.closest("[data-row]") ?? view;
-    const button = row.querySelector(`[data-key="${name}"]`) ?? document.querySelector(`#notice [data-key="${name}"]`)
+    const focused = document.activeElement?.closest("[data-row]"), row = focused ?? view;
+    const button = focused?.querySelector(`[data-row-key="${name}"]`) ?? row.querySelector(`[data-key="${name}"]`) ?? document.querySelector(`#notice [data-key="${name}"]`)
       ?? view.querySelector(`[data-key="${name}"]`);
     button?.click();
     return Boolean(button);
