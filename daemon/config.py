@@ -51,6 +51,9 @@ class RemoteRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Seconds between two looks for a session to send."""
     deadline_s: Annotated[float, Meta(ge=0.1, le=600)] = 60.0
     """Seconds that an answer may take."""
+    ca_file: str = ""
+    """A file with the certificates, in PEM, of the authorities that memd trusts for a server's certificate; "" = the
+    usual ones."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,8 +106,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     it; "off" leaves the profile alone. In the environment, write it inline: `MEMD_HOOK='{recall = "off"}'`."""
     remote: RemoteRules = RemoteRules()
     """A remote model that reads ended sessions, as the table `[remote]`: `daily_tokens`, `every_s` between two looks
-    for a session, `deadline_s` of an answer. In the environment, write it inline:
-    `MEMD_REMOTE='{daily_tokens = 50000}'`."""
+    for a session, `deadline_s` of an answer, `ca_file` with the authority of a server's certificate. In the
+    environment, write it inline: `MEMD_REMOTE='{daily_tokens = 50000}'`."""
     tag_boost: dict[str, Annotated[float, Meta(ge=0, le=10)]] = msgspec.field(
         default_factory=lambda: {"workflow": 2.0, "architecture": 1.5}
     )

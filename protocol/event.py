@@ -204,29 +204,36 @@ StatementType = Literal[
 ]
 """The types of statement that a reader of a session may name."""
 
-QUOTES, STATEMENTS = 3, 40
-"""Most quotes of a statement, and most statements of a reflection."""
+QUOTES, STATEMENTS, LEARNINGS = 3, 40, 6
+"""Most quotes of a statement, and most statements and learnings of a reflection."""
 
 
 class Pointed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A statement that a reader of the session found, as the places of its words, in the order of the text. `about`:
-    whom a statement of the user is about, "" where memd decides."""
+    whom a statement of the user is about, "" where memd decides. `learnings`: what the agent learnt from it, in its own
+    words, by its perspective (O4)."""
 
     type: StatementType
     quotes: Annotated[tuple[Pointer, ...], msgspec.Meta(min_length=1, max_length=QUOTES)]
     about: Literal["", "user", "project"] = ""
+    learnings: dict[str, str] = {}
 
 
 class Reflected(Event, tag="reflected", frozen=True, kw_only=True):
     """A reader other than memd's own model read the session: its agent, or a model that the user configured (W4). The
-    event holds no words but the title: what is forgotten in a turn is forgotten here. `upto`: the last turn read;
-    `tokens`: of the reader's answer, estimated."""
+    event holds no words but the title and the learnings: what is forgotten in a turn is forgotten here. `upto`: the
+    last turn read; `tokens`: of the reader's answer, estimated."""
 
     reader: str
     title: str = ""
-    statements: Annotated[tuple[Pointed, ...], msgspec.Meta(max_length=STATEMENTS)] = ()
+    statements: Annotated[tuple[Pointed, ...], msgspec.Meta(max_length=STATEMENTS + LEARNINGS)] = ()
     upto: str = ""
     tokens: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
+
+    @property
+    def learnt_from(self) -> frozenset[str]:
+        """The turns from which the learnings are: forgetting one of them forgets this event."""
+        return frozenset(quote.turn for pointed in self.statements if pointed.learnings for quote in pointed.quotes)
 
 
 REFLECTED = "reflected-"
@@ -323,7 +330,7 @@ def text(event: AnyEvent) -> str:
         case Committed():
             return event.subject
         case Reflected():
-            return event.title
+            return "\n".join((event.title, *(words for part in event.statements for words in part.learnings.values())))
         case Planned():
             return "\n".join(f"{_MARKS[item.status]} {item.text}" for item in event.items)
         case HandedOver():
@@ -342,7 +349,7 @@ def with_text(event: AnyEvent, words: str) -> AnyEvent:
         case Committed():
             return msgspec.structs.replace(event, subject=words)
         case Reflected():
-            return msgspec.structs.replace(event, title=words)
+            return _reworded(event, *words.split("\n"))
         case Planned():
             lines = (line[len(_MARKS["open"]) :].lstrip() for line in words.split("\n"))
             kept = (PlanItem(line, item.status) for line, item in zip(lines, event.items, strict=False))
@@ -357,6 +364,17 @@ def with_text(event: AnyEvent, words: str) -> AnyEvent:
             return msgspec.structs.replace(event, name=name if words.startswith(name) else "", arguments=arguments)
         case _:
             return event
+
+
+def _reworded(event: Reflected, title: str, *lines: str) -> Reflected:
+    """Return a reflection with other words, a learning a line; without learnings if a line is missing."""
+    is_whole = len(lines) == sum(len(pointed.learnings) for pointed in event.statements)
+    words = iter(lines)
+    statements = tuple(
+        msgspec.structs.replace(part, learnings={name: next(words) for name in part.learnings} if is_whole else {})
+        for part in event.statements
+    )
+    return msgspec.structs.replace(event, title=title, statements=statements)
 
 
 class Captured(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="captured"):

@@ -40,6 +40,9 @@ TYPES = (
 )
 """The types that a search or a list can be limited to. `note`: memd has not read the statement more closely."""
 
+LEARNINGS = 12
+"""Most perspectives under which a record teaches something."""
+
 QUOTE_LIMIT = 500
 """Maximum length of a record's quote in characters."""
 

@@ -7,14 +7,17 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .event import QUOTES, STATEMENTS, HandoverTexts, StatementType
+from .event import LEARNINGS, QUOTES, STATEMENTS, HandoverTexts, StatementType
 from .instant import Instant
 from .request_fields import Request
+from .scope import Perspective
 
 Quote = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
-Reason = Literal["not found", "too short", "not prose", "private", "hidden"]
-"""Why a statement is refused: a quote is not in the session, has too few words to tell where it stands, stands in a
-call of a tool or its output, holds what memd left out, or holds words that the user hid."""
+Quotes = Annotated[tuple[Quote, ...], msgspec.Meta(min_length=1, max_length=QUOTES)]
+Reason = Literal["not found", "too short", "not prose", "private", "hidden", "no perspective", "not its words"]
+"""Why a statement or a learning is refused: a quote is not in the session, has too few words to tell where it stands,
+stands in a call of a tool or its output, holds what memd left out, or holds words that the user hid. A learning also:
+its perspective is none of the session's agent, or its text names what the session does not have, or gives orders."""
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,19 +25,30 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     before them if they answer one. `about`: whom the user speaks about, "" where memd decides."""
 
     type: StatementType
-    quotes: Annotated[tuple[Quote, ...], msgspec.Meta(min_length=1, max_length=QUOTES)]
+    quotes: Quotes
     about: Literal["", "user", "project"] = ""
+
+
+class ReflectedLearning(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the agent of a session learnt under one of its perspectives, in its own words, and the verbatim words of
+    the session that it learnt it from."""
+
+    perspective: Perspective
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+    quotes: Quotes
 
 
 class Reflect(Request, tag="reflect", frozen=True, kw_only=True):
     """Take what the agent of a session found worth remembering in it (W4). `document`: the session, as `host:id`;
-    `title`: what the session was about; `open`: what it leaves open. Nothing that the session does not say is taken."""
+    `title`: what the session was about; `open`: what it leaves open; `learnings`: of an agent with perspectives.
+    Nothing that the session does not say is taken."""
 
     document: str
     at: Instant
     title: Annotated[str, msgspec.Meta(max_length=160)] = ""
     statements: Annotated[tuple[Statement, ...], msgspec.Meta(max_length=STATEMENTS)] = ()
     open: HandoverTexts = ()
+    learnings: Annotated[tuple[ReflectedLearning, ...], msgspec.Meta(max_length=LEARNINGS)] = ()
 
 
 class AskReflection(Request, tag="ask_reflection", frozen=True, kw_only=True):
@@ -67,7 +81,7 @@ class ReflectionCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusedStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement that was not taken: its number from 0, and the reason."""
+    """A statement or a learning that was not taken: its number from 0, and the reason."""
 
     number: int
     reason: Reason
@@ -76,10 +90,13 @@ class RefusedStatement(msgspec.Struct, frozen=True, kw_only=True):
 class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `reflect`. `taken`: statements whose words the session has; memd's own stages decide about them. `open`:
     items that are left open. `refused_open`, `refused_title`: items and a title that name what the session does not
-    have, or tell an agent what to do. `tokens`: of the answer, estimated."""
+    have, or tell an agent what to do. `learnings`: how many are kept, each for the record that its quotes become.
+    `tokens`: of the answer, estimated."""
 
     taken: int
     refused: tuple[RefusedStatement, ...] = ()
+    learnings: int = 0
+    refused_learnings: tuple[RefusedStatement, ...] = ()
     open: int = 0
     refused_open: tuple[str, ...] = ()
     refused_title: str = ""
@@ -92,6 +109,8 @@ _REFUSALS: dict[Reason, str] = {
     "not prose": "its words stand in a tool call or a tool's output",
     "hidden": "the user does not want these words remembered",
     "private": "its words are private or secret",
+    "no perspective": "the agent of the session has no such perspective",
+    "not its words": "its text names what the session does not have, or gives orders",
 }
 
 
@@ -101,6 +120,10 @@ def reflection_lines(reflection: Reflection, statements: int) -> Iterator[str]:
     yield f"Taken: {reflection.taken} of {statements} statements{confirmed}."
     for refused in reflection.refused:
         yield f"Statement {refused.number + 1} is refused: {_REFUSALS[refused.reason]}."
+    if reflection.learnings:
+        yield f"Learnings kept: {reflection.learnings}."
+    for refused in reflection.refused_learnings:
+        yield f"Learning {refused.number + 1} is refused: {_REFUSALS[refused.reason]}."
     if reflection.open:
         yield f"{reflection.open} open items are kept."
     for line in reflection.refused_open:

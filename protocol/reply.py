@@ -13,6 +13,7 @@ from .decay import FadingList, Slumbered
 from .document_links import LinkList
 from .history import History
 from .ingestion import Detail, TopicList
+from .map import MemoryMap, Rhythm
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .pauses import Pauses, PauseState, Skip
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
@@ -359,4 +360,7 @@ _SessionData = (
     | RemotePreview
 )
 _IngestionData = Detail | TopicList
-AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData | _IngestionData
+_OverviewData = MemoryMap | Rhythm
+AnyData = (
+    _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData | _IngestionData | _OverviewData
+)

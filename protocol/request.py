@@ -27,6 +27,7 @@ from .event import AnyEvent, Origin, Repository, Visibility
 from .history import GetHistory, GetTimeline
 from .ingestion import GetDetail, ListTopics, SummariseDocument, WeighItems
 from .instant import Instant
+from .map import GetMap, GetRhythm
 from .operation import PoolOpened, SessionOpened
 from .pauses import Pause, Resume
 from .profile import GetContext, ListInjected, Printed, Profile
@@ -291,6 +292,7 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
 
 _Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
 _Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline | ListLinks
+_Overviews = GetMap | GetRhythm
 _Sessions = (
     ListSessions
     | GetSession
@@ -315,7 +317,7 @@ _Ingestion = WeighItems | SummariseDocument | GetDetail | ListTopics
 _Remote = UseRemote | StopRemote | ConsentRemote | PreviewRemote | GetRemote
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
-_Memory = _Answers | _Records | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
+_Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
 AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})

@@ -35,6 +35,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `context`: the heading that names what the clause is about, where it stands under one; `question`: the agent's
     words that the quote answers, at `asked_at` and `also`; `reader`: who pointed at it, in the capture of archive
     seq `read_at`, "" and 0 for memd's own model;
+    `learnings`: what that reader learnt from it, by perspective (O4);
     `is_noted`: kept, not believed; `asked_in`: the language of a statement that its author asked to remember, "" for
     others; `about_user`: the probability that it is about the user;
     `salience`: in [0, 3], and `marked`: the words that name subject and value, by the distiller: None and "" where it
@@ -62,6 +63,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     read_at: int = 0
     salience: float | None = None
     marked: str = ""
+    learnings: dict[str, str] = {}
     description: str = ""
     # enrich
     subject: str = ""

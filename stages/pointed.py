@@ -99,7 +99,8 @@ class Reflections:
             about_user=ABOUT.get(pointed.about, candidate.about_user) if source == "user" else None,
             language=other_languages.language(main.words),
             is_noted=not is_believed,
-            steps=(Step(STAGE, f"{pointed.type}, pointed at by {reader}"),),
+            learnings=pointed.learnings,
+            steps=(Step(STAGE, f"{pointed.type}, pointed at by {reader}{_taught(pointed)}"),),
         )
 
     def _judged(self, quoted: Item, main: _Passage, agent: Sequence[AgentText]) -> tuple[Trust, bool]:
@@ -119,6 +120,10 @@ class Reflections:
             if quoted.project and is_english(clause.text)
         ]
         return "user", bool(chances) and max(chances) >= selection().believed
+
+
+def _taught(pointed: Pointed) -> str:
+    return f", which learnt from it for {', '.join(sorted(pointed.learnings))}" if pointed.learnings else ""
 
 
 def _passages(item: Item, pointers: Sequence[Pointer]) -> list[_Passage]:

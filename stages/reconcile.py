@@ -311,6 +311,7 @@ def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
         volatility=candidate.volatility,
         flags=candidate.flags,
         injection=candidate.injection,
+        learnings=candidate.learnings,
         signal=Signal(importance=candidate.importance),
     )
 

@@ -133,6 +133,8 @@ class DataMissing(NotFound):
 class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a run. `data`: a folder of real data; `progress`: called with what is being measured.
 
+    `remote`: the user allows that the remote model of `memd remote use` is asked.
+
     Four are for the gate: `seed` and `tier` of its draw, `sheet`: the folder it writes to, `grades`: a graded sheet.
     """
 
@@ -142,6 +144,7 @@ class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier | Literal["both"] = "both"
     sheet: Path | None = None
     grades: Path | None = None
+    remote: bool = False
     progress: Callable[[str], None] = lambda _: None
 
     def find(self, name: str) -> Path:

@@ -36,6 +36,9 @@ def bench(
     grades: Annotated[
         Path | None, typer.Option(parser=path, help="For the gate: evaluate a graded sheet. Exit code 1 if missed.")
     ] = None,
+    remote: Annotated[
+        bool, typer.Option("--remote", help="For write/remote: send the sessions of --data to your remote model.")
+    ] = False,
     save: Annotated[Path | None, typer.Option(parser=path, help="Save the report here, as JSON.")] = None,
     saved: Annotated[
         list[Path] | None,
@@ -52,6 +55,7 @@ def bench(
       memd bench latency
       memd bench store/replay --quick
       memd bench write --data ~/memd-data --json
+      memd bench write/remote --remote --data ~/memd-data
       memd bench gate --data ~/memd-data
       memd bench gate --grades memd-gate/gate.md
       memd bench all --data ~/memd-data --save results.json --html report.html
@@ -65,6 +69,7 @@ def bench(
             tier=tier,
             sheet=sheet.absolute() if sheet else None,
             grades=grades,
+            remote=remote,
         )
         report = reports.load(saved) if saved else _measured(names or (), options, save, as_json)
         if save and saved:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -10,8 +12,9 @@ import typer
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.event import Checked
-from ...protocol.reflection import ReflectionCost, Statement, reflection_lines
+from ...protocol.reflection import ReflectedLearning, ReflectionCost, Statement, reflection_lines
 from ...protocol.session import SessionOutcome, SessionPage, SessionsFound, SessionState, SessionTurns, Summary
+from ..python.client import Client, places_here
 from .connection import reach
 from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, shortened, styled, width, wrapped
 from .wording import age, count, status_counts
@@ -144,19 +147,23 @@ class ReflectionFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     title: str = ""
     statements: tuple[Statement, ...] = ()
     open: tuple[str, ...] = ()
+    learnings: tuple[ReflectedLearning, ...] = ()
 
 
 @app.command()
 def reflect(
-    id: Annotated[str, typer.Argument(help="A session as `memd session list` names it, or a unique prefix.")],
+    id: Annotated[
+        str, typer.Argument(help="A session, or a unique prefix; codex or gemini for the one that runs here.")
+    ],
     file: Annotated[str, typer.Argument(help="A JSON file with the reflection, - for standard input.")],
     as_json: JsonFlag = False,
 ) -> None:
     """Take what an agent found worth remembering in its session.
 
     The file has `title`; `statements`, each with a `type` and 1 to 3 `quotes`, as in {"type": "decision", "quotes":
-    ["we keep the ledger in SQLite"]}; and `open`, lines about unfinished work. memd takes a statement only if the
-    session has its quotes.
+    ["we keep the ledger in SQLite"]}; and `open`, lines about unfinished work. Of an agent with perspectives it may
+    have `learnings`, each with a `perspective`, a `text` and the `quotes` behind it. memd takes a statement or a
+    learning only if the session has its quotes.
 
     \b
     Examples:
@@ -164,7 +171,6 @@ def reflect(
       echo '{"title": "Mend the press"}' | memd session reflect claude-code:0b5c7b3e -
     """
     import sys
-    from pathlib import Path
 
     with CommandAnswer("session reflect", as_json) as answer, reach() as client:
         try:
@@ -175,10 +181,18 @@ def reflect(
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             hint = 'it needs the form {"title": "…", "statements": [{"type": "fact", "quotes": ["…"]}], "open": ["…"]}'
             raise InvalidRequest(f"this is no reflection: {error}", hint=hint) from error
-        document = client.session(id).session.document
-        reflection = client.reflect(document, title=given.title, statements=given.statements, open=given.open)
+        document = _running(client, id) or client.session(id).session.document
+        parts = {name: getattr(given, name) for name in given.__struct_fields__}
+        reflection = client.reflect(document, **parts)
         lines = [plain(line) for line in reflection_lines(reflection, len(given.statements))]
         answer.give({**complete(reflection), "lines": lines}, lines)
+
+
+def _running(client: Client, host: str) -> str:
+    """The session of a host without memd's hook that runs in this folder, "" for any other name."""
+    from ..hooks.command_files import COMMAND_HOSTS, running_session
+
+    return running_session(client, host, places_here(), os.environ, Path.cwd()) if host in COMMAND_HOSTS else ""
 
 
 def _found_lines(found: SessionsFound) -> Iterator[str]:

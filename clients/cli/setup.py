@@ -15,7 +15,7 @@ import typer
 from ...protocol.errors import Refused
 from ...protocol.places import Places
 from ..hooks.edits import FileEdit, diff
-from ..hooks.hosts import TITLES, HostOptions, Hosts, HostState
+from ..hooks.hosts import HOOKED, TITLES, HostOptions, Hosts, HostState
 from ..python import launch
 from ..python.client import places_here
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
@@ -55,7 +55,7 @@ def setup(names: Names = None, reflect: Reflects = None, dry_run: DryRun = False
 
     With --reflect, memd asks the agent once in a longer session what lasts of it: a title, decisions and lessons as
     quotes, unfinished work. The answer costs tokens of your model; `memd session show` counts them. Without it, you ask
-    by /memd:reflect. memd remembers the choice.
+    by /memd:reflect. memd remembers the choice. Codex and Gemini CLI get that command alone.
 
     \b
     Examples:
@@ -72,8 +72,11 @@ def setup(names: Names = None, reflect: Reflects = None, dry_run: DryRun = False
             return
         chosen = _chosen(hosts, names, lambda state: state.is_here)
         options = None if reflect is None else HostOptions(reflects=reflect)
-        apply = None if dry_run else partial(hosts.set_up, options=options)
-        done = [_changed(hosts, name, hosts.edits(name, options), apply) for name in chosen]
+        done: list[HostChange] = []
+        for name in chosen:
+            own = options if name in HOOKED or "all" not in names else None
+            apply = None if dry_run else partial(hosts.set_up, options=own)
+            done.append(_changed(hosts, name, hosts.edits(name, own), apply))
         answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))
         if not dry_run and done and not launch.answering(places_here(), 500):
             answer.warn("memd is not running: start it with `memd up`; until then agents work without memory")
@@ -122,6 +125,8 @@ def _listed(states: Sequence[HostState]) -> Iterator[str]:
         )
         condition = styled(plain(state.problem) or how, "yellow" if state.problem else "dim")
         yield f"{styled(f'{state.name:<12}', 'bold')} {state.title:<12} {condition}"
+        if state.note and state.is_set_up:
+            yield from wrapped(plain(state.note), " " * 13)
         if state.hint and (state.is_here or state.problem):
             yield f"{'':<12} run `{plain(state.hint)}`"
     yield ""
@@ -142,6 +147,8 @@ def _change_lines(done: Sequence[HostChange], dry_run: bool, outcome: str) -> It
             continue
         rest = "" if change.files else "; nothing had to change in its files"
         yield f"memd is {outcome} {title}{reflecting(change.state.reflects)}{rest}"
+        if change.state.note and change.state.is_set_up:
+            yield from wrapped(plain(change.state.note), "  ")
         if change.state.problem:
             yield from wrapped(f"problem: {plain(change.state.problem)}", "  ")
 

@@ -15,7 +15,7 @@ from .connection import reach
 from .links import states
 from .options import Id
 from .output import CommandAnswer, JsonFlag, has_colour, plain, plain_name, shortened, styled, wrapped
-from .wording import age, artifacts, count, facts, moment, pool_name, row, short, with_local_times
+from .wording import age, artifacts, count, facts, learnings, moment, pool_name, row, short, with_local_times
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 _AROUND = 160
@@ -68,6 +68,8 @@ def explained_lines(explained: Explained, links: Sequence[LinkState] = ()) -> It
     yield ""
     for change in explained.changes:
         yield from _change_lines(change)
+    if record.learnings:
+        yield from wrapped(f"teaches {learnings(record)}", "  ", "")
     for line in artifacts(record):
         yield from wrapped(f"proven by {line}")
     if links:

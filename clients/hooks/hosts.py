@@ -19,12 +19,17 @@ from ...protocol.event import StatementType
 from ...protocol.places import Places
 from ..importers.agent_files import AGENTS
 from ..python.client import places_here
-from . import claude_code, program
+from . import claude_code, command_files, program
+from .command_files import COMMAND_HOSTS
 from .edits import EditLog, FileEdit, read
 from .notes import folder
 
 PI = "pi"
-TITLES = {claude_code.NAME: "Claude Code", PI: "pi"}
+TITLES = {name: AGENTS[name].title for name in (claude_code.NAME, PI, *COMMAND_HOSTS)}
+HOOKED = (claude_code.NAME, PI)
+"""The hosts that run memd's hook. Only they can ask for a reflection by themselves."""
+
+_TOOL = "If you have the tool memory_reflect, call it with `title`, `statements` and `open`. Otherwise r"
 
 
 class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +40,7 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 class HostState(msgspec.Struct, frozen=True, kw_only=True):
     """A host. `problem`: why memd does not work in it, "" for none; `hint`: the command that sets it up; `reflects`: as
-    in `HostOptions`."""
+    in `HostOptions`; `note`: what memd does there, where it is less than in the other hosts."""
 
     name: str
     title: str
@@ -44,6 +49,7 @@ class HostState(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     hint: str = ""
     reflects: bool = False
+    note: str = ""
 
 
 class Hosts:
@@ -67,9 +73,19 @@ class Hosts:
 
     def edits(self, name: str, options: HostOptions | None = None) -> list[FileEdit]:
         """Return the edits that set memd up in a host; `options`: None for the present ones. Raises InvalidRequest,
-        StoreError."""
+        StoreError, Refused."""
         if name not in TITLES:
             raise _unknown(name)
+        if name in COMMAND_HOSTS:
+            if options is not None and options.reflects:
+                raise InvalidRequest(
+                    f"memd can't ask the agent of {TITLES[name]} by itself",
+                    hint=f"after `memd setup {name}` you ask by {COMMAND_HOSTS[name].command}",
+                )
+            head, _, text = slash_command(name).rpartition("---\n")
+            about = head.partition("description: ")[2].partition("\n")[0]
+            files = self.log(name).files
+            return [command_files.edit(name, about, text.strip(), self._environment, ours=files)]
         if name == PI:
             return [_pi_edit(self._places, self._environment, options or self.options(name))]
         return claude_code.edits(self._places, self._environment)
@@ -77,7 +93,8 @@ class Hosts:
     def set_up(self, name: str, edits: list[FileEdit], options: HostOptions | None = None) -> None:
         """Install the program and make the edits; `options`: None for the present ones. Raises StoreError, Refused,
         OSError."""
-        program.install(self._places, self._environment)
+        if name in HOOKED:
+            program.install(self._places, self._environment)
         if options is not None:
             program.write_changed({self._options_file(name): msgspec.json.encode(options) + b"\n"})
         program.write_changed(self._own_files(name))
@@ -105,7 +122,7 @@ class Hosts:
         self._options_file(name).unlink(missing_ok=True)
         if name == claude_code.NAME:
             shutil.rmtree(claude_code.marketplace(self._places), ignore_errors=True)
-        if not any(self.log(host).files for host in TITLES):
+        if not any(self.log(host).files for host in HOOKED):
             program.remove(self._places)
 
     def state(self, name: str, *, tried: bool = True) -> HostState:
@@ -119,10 +136,11 @@ class Hosts:
         hint = "" if is_set_up and not problem else f"memd setup {name}"
         state = HostState(name=name, title=TITLES[name], is_here=home.is_dir(), is_set_up=is_set_up)
         reflects = is_set_up and self.options(name).reflects
-        return msgspec.structs.replace(state, problem=problem, hint=hint, reflects=reflects)
+        note = COMMAND_HOSTS[name].note if name in COMMAND_HOSTS else ""
+        return msgspec.structs.replace(state, problem=problem, hint=hint, reflects=reflects, note=note)
 
     def _problem(self, name: str, tried: bool) -> str:
-        if wrong := program.problem(self._places, self._environment, tried):
+        if name in HOOKED and (wrong := program.problem(self._places, self._environment, tried)):
             return f"the hook does not run: {wrong}"
         for path, content in self._own_files(name).items():
             if not path.exists() or path.read_bytes() != content:
@@ -159,10 +177,14 @@ def memd_command() -> list[str]:
     return [sys.executable, "-P", "-m", "memd.clients.cli.main"]
 
 
-def slash_command() -> str:
-    """Return the text of the slash command by which the user asks the agent for a reflection."""
+def slash_command(name: str = "") -> str:
+    """Return the text of the slash command by which the user asks the agent of a host for a reflection; `name`: of a
+    host without memd's hook, in which neither the tool nor the shell knows the session."""
     text = Path(__file__).with_name("reflect_command.md").read_text(encoding="utf-8")
-    return text.replace("__MEMD__", shlex.join(memd_command()))
+    values = {"__TOOL__": "R", "__SESSION__": name} if name else {"__TOOL__": _TOOL, "__SESSION__": '"$MEMD_SESSION"'}
+    for placeholder, value in {"__MEMD__": shlex.join(memd_command()), **values}.items():
+        text = text.replace(placeholder, value)
+    return text
 
 
 def server_command() -> list[str]:

@@ -15,11 +15,18 @@ const TYPES: string[] = __TYPES__;
 const QUESTION: string = __QUESTION__;
 
 const words = (limit: number) => ({ type: "string", maxLength: limit });
+const QUOTES = { type: "array", items: words(2000), minItems: 1, maxItems: 3 };
+const LEARNING = {
+	type: "object",
+	properties: { perspective: words(40), text: words(500), quotes: QUOTES },
+	required: ["perspective", "text", "quotes"],
+	description: "what you learnt from the quotes under one of your perspectives",
+};
 const STATEMENT = {
 	type: "object",
 	properties: {
 		type: { type: "string", enum: TYPES },
-		quotes: { type: "array", items: words(2000), minItems: 1, maxItems: 3 },
+		quotes: QUOTES,
 		about: { type: "string", enum: ["user", "project"], description: "whom the user speaks of" },
 	},
 	required: ["type", "quotes"],
@@ -30,6 +37,7 @@ const PARAMETERS: any = {
 		title: { ...words(160), description: "the session in one line" },
 		statements: { type: "array", items: STATEMENT, maxItems: 12 },
 		open: { type: "array", items: words(300), maxItems: 12, description: "what is unfinished, one line each" },
+		learnings: { type: "array", items: LEARNING, maxItems: 6, description: "only if memd told you your perspectives" },
 	},
 };
 

@@ -34,6 +34,9 @@ from .todo_list import TodoList
 from .transcript import AccountBuilder, CapturedSession, Mark, Transcript
 
 Role = Literal["user", "assistant"]
+REFLECT_COMMAND = "Tell memd what lasts of this session."
+"""Begins the text of memd's own command, which some hosts write down as the user's turn."""
+
 _OF_AGENTS = re.compile(
     r"\s*(?:Another Claude session sent a message:\s*)?"
     r"<(agent-message|teammate-message|cross-session-message|task-notification)\b[^>]*>.*</\1>",
@@ -113,6 +116,8 @@ class Document:
             return "empty text"
         if role == "user" and (message := _OF_AGENTS.match(text)):
             return message[1]
+        if role == "user" and text.lstrip().startswith(REFLECT_COMMAND):
+            return "command of memd"
         _check_length(text)
         if role == "user" and not is_between:
             self._open.clear()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +18,7 @@ from ...protocol.errors import InvalidRequest, Unavailable, by_code
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Heard, Hit, Line, Outdated
 from ...protocol.record import OPEN_QUESTION, STATES, Record
-from ...protocol.reflection import Statement, reflection_lines
+from ...protocol.reflection import RefusedStatement, Statement, reflection_lines
 from ...protocol.reply import Change, JobState
 from ...protocol.scope import check_agent
 from ...protocol.session import Summary
@@ -221,16 +221,17 @@ class Calls:
             Statement(type=statement.type, quotes=tuple(statement.quotes), about=statement.about)
             for statement in given.statements
         ]
-        reflection = self._client.reflect(document, title=given.title, statements=statements, open=given.open)
+        reflection = self._client.reflect(
+            document, title=given.title, statements=statements, open=given.open, learnings=given.learnings
+        )
         note = " ".join(reflection_lines(reflection, len(statements)))
         result = tools.ReflectResult(
             taken=reflection.taken,
             open=reflection.open,
             note=note,
-            refused=[
-                tools.StatementRefusal(number=refused.number + 1, reason=refused.reason)
-                for refused in reflection.refused
-            ],
+            learnings=reflection.learnings,
+            refused=_refusals(reflection.refused),
+            refused_learnings=_refusals(reflection.refused_learnings),
             refused_open=list(reflection.refused_open),
             refused_title=reflection.refused_title,
         )
@@ -284,6 +285,10 @@ class Calls:
         detail = self._client.detail(int(number), summary=summary, cwd=folder)
         result = tools.IngestResult(passage=detail.text, note=f"§{detail.number} of {detail.total}, {detail.path}")
         return result, _fenced(iter((result.note, detail.text)))
+
+
+def _refusals(refused: Sequence[RefusedStatement]) -> list[tools.StatementRefusal]:
+    return [tools.StatementRefusal(number=refusal.number + 1, reason=refusal.reason) for refusal in refused]
 
 
 def _ingested(taken: Ingested) -> tools.IngestedDocument:

@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import Meta
 
-from ...protocol.event import QUOTES, StatementType
+from ...protocol.event import LEARNINGS, QUOTES, StatementType
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import TYPES
+from ...protocol.reflection import ReflectedLearning
 
 IDS_LIMIT = 20
 REFLECTED_MOST = 12
@@ -156,6 +157,9 @@ class ReflectArguments(Arguments, frozen=True, kw_only=True):
         list[Annotated[str, Meta(min_length=1, max_length=300)]],
         Meta(max_length=12, description="What is unfinished, one line each."),
     ] = []
+    learnings: Annotated[
+        list[ReflectedLearning], Meta(max_length=LEARNINGS, description="Only if memd told you your perspectives.")
+    ] = []
     cwd: Cwd = ""
     agent: Annotated[str, Meta(max_length=64, description="The agent whose session it is.")] = ""
 
@@ -286,20 +290,22 @@ class ProfileResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatementRefusal(msgspec.Struct, frozen=True, kw_only=True):
-    """`number`: of the statement, from 1."""
+    """`number`: of the statement or the learning, from 1."""
 
     number: int
     reason: str
 
 
 class ReflectResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`taken`: statements whose words the session has; `open`: items that were kept. Give the refused ones again with
-    quotes that the session has, or leave them out."""
+    """`taken`: statements whose words the session has; `open`, `learnings`: those that were kept. Give the refused ones
+    again with quotes that the session has, or leave them out."""
 
     taken: int
     open: int
     note: str
+    learnings: int = 0
     refused: list[StatementRefusal] = []
+    refused_learnings: list[StatementRefusal] = []
     refused_open: list[str] = []
     refused_title: str = ""
 

@@ -511,6 +511,27 @@ export interface Logged {
   at: number;
   operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | Checkpoint | Unknown;
 }
+export interface MapLink {
+  source: number;
+  target: number;
+  kind: "in" | "names" | "object" | "replaces" | "subject";
+}
+export interface MapMark {
+  kind: "pool" | "record" | "thing" | "topic";
+  id: string;
+  label: string;
+  type: string;
+  status: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired" | "";
+  trust: string;
+  strength: number;
+  size: number;
+}
+export interface MemoryMap {
+  marks: MapMark[];
+  links: MapLink[];
+  records: number;
+  left: number;
+}
 export interface MemoryRecord {
   id: string;
   pool: string;
@@ -653,6 +674,7 @@ export interface Pointed {
   type: "commitment" | "convention" | "decision" | "event" | "fact" | "identity" | "lesson" | "preference" | "procedure";
   quotes: Pointer[];
   about?: "" | "project" | "user";
+  learnings?: { [name: string]: string };
 }
 export interface Pointer {
   turn: string;
@@ -827,9 +849,16 @@ export interface Reflected {
   upto?: string;
   tokens?: number;
 }
+export interface ReflectedLearning {
+  perspective: string;
+  text: string;
+  quotes: string[];
+}
 export interface Reflection {
   taken: number;
   refused: RefusedStatement[];
+  learnings: number;
+  refused_learnings: RefusedStatement[];
   open: number;
   refused_open: string[];
   refused_title: string;
@@ -860,7 +889,7 @@ export interface Refusal {
 }
 export interface RefusedStatement {
   number: number;
-  reason: "hidden" | "not found" | "not prose" | "private" | "too short";
+  reason: "hidden" | "no perspective" | "not found" | "not its words" | "not prose" | "private" | "too short";
 }
 export interface Released {
   kind: "released";
@@ -1031,6 +1060,17 @@ export interface Reworded {
 export interface Rewording {
   id: string;
   text: string;
+}
+export interface Rhythm {
+  buckets: RhythmBucket[];
+  until: string;
+  before: string;
+  after: string;
+}
+export interface RhythmBucket {
+  start: string;
+  learnt: number;
+  retired: number;
 }
 export interface Said {
   event: "said";
@@ -1401,6 +1441,10 @@ export interface RequestMethods {
   history(id: string): Promise<History>;
   /** List the statements about a subject in order of world time (T1). Raises InvalidRequest. */
   timeline(subject: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number }): Promise<RecordList>;
+  /** Return the pools with their topics, or what is near a record or a thing (U4). Raises NotFound. */
+  map(options?: { pools?: string[]; around?: string; hops?: number; as_of?: string; believed_at?: string; limit?: number }): Promise<MemoryMap>;
+  /** Return how much was learnt and retired when, and the changes beside a time (Q12). Raises InvalidRequest. */
+  rhythm(options?: { pools?: string[]; clock?: "system" | "world"; since?: string; until?: string; buckets?: number; beside?: string }): Promise<Rhythm>;
   /** Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. `recalled`: what a `prompt` recalled (Q13). */
   profile(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn"; prompt?: string }): Promise<ProfileText>;
   /** Report that a revision of the profile, or of recalled lines (`recall`), was printed into a session. */
@@ -1412,7 +1456,7 @@ export interface RequestMethods {
   /** Keep what an agent writes at a session's end for the next one (C1). Raises NotFound, InvalidRequest. */
   handOver(document: string, options?: { at?: string; done?: string[]; decided?: string[]; open?: string[]; closed?: string[] }): Promise<HandoverTaken>;
   /** Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest. */
-  reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[] }): Promise<Reflection>;
+  reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[]; learnings?: ReflectedLearning[] }): Promise<Reflection>;
   /** Return whether the agent of a session should reflect (W4); with `now`, once a session, the question. */
   askReflection(document: string, options?: { now?: boolean }): Promise<ReflectionQuestion>;
   /** Choose the remote model that may read ended sessions (W4). Raises InvalidRequest. */

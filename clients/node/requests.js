@@ -16,6 +16,8 @@ export const METHODS = {
   why: ["why", ["id"]],
   history: ["history", ["id"]],
   timeline: ["timeline", ["subject"]],
+  map: ["map", []],
+  rhythm: ["rhythm", []],
   profile: ["profile", []],
   printed: ["printed", ["document", "rev"]],
   injected: ["injected", []],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 
 from ...protocol.errors import MemdError
 from ..python.async_client import AsyncClient
@@ -11,11 +12,13 @@ from .screens import (
     activity_screen,
     changes_screen,
     correction_screen,
+    map_screen,
     memories_screen,
     profile_screen,
     readers_screen,
     sessions_screen,
     settings_screen,
+    time_screen,
 )
 
 
@@ -30,7 +33,9 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *sessions_screen.ROUTES,
         *readers_screen.ROUTES,
         *settings_screen.ROUTES,
+        *map_screen.ROUTES,
+        *time_screen.ROUTES,
     ]
-    app = Starlette(routes=routes, exception_handlers={MemdError: failed})  # type: ignore[dict-item]
+    app = Starlette(routes=routes, exception_handlers={MemdError: failed, HTTPException: failed, Exception: failed})
     app.state.panel = Panel(client, folder)
     return app

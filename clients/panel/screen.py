@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -129,10 +130,17 @@ async def screen(request: Request, template: str, title: str, **values: object) 
         "pool_titles": pool_titles(pools.pools),
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "now": _at_now(request),
         "query": request.query_params.get("q", ""),
         "is_scoped": True,
     }
     return HTMLResponse(_TEMPLATES.get_template(template).render(frame | values))
+
+
+def _at_now(request: Request) -> str:
+    """Return the address of this screen without a time."""
+    names = {name: value for name, value in request.query_params.items() if name not in ("as_of", "believed_at")}
+    return request.url.path + (f"?{urlencode(names)}" if names else "")
 
 
 def piece(template: str, **values: object) -> HTMLResponse:
@@ -163,8 +171,11 @@ def changed(text: str, undoing: Undoing | None = None, go: str = "") -> HTMLResp
 
 
 async def failed(request: Request, error: Exception) -> HTMLResponse:
-    """Return an error of memd as the panel shows it: a notice after a change, else a screen."""
-    assert isinstance(error, MemdError)
+    """Return an error as the panel shows it: a notice after a change, else a screen."""
+    if isinstance(error, HTTPException):
+        error = NotFound("there is no such page", hint="choose one at the side")
+    elif not isinstance(error, MemdError):
+        error = MemdError("the panel failed", hint="the terminal in which `memd panel` runs has the reason")
     code = next((code for kind, code in _STATUS_CODES if isinstance(error, kind)), 500)
     html = _TEMPLATES.get_template("error.html").render(error=error, is_change=request.method == "POST")
     answer = HTMLResponse(html, code)

@@ -21,12 +21,13 @@ from ...protocol.errors import Disabled, InvalidRequest
 from ...protocol.event import AnyEvent, Origin, Visibility
 from ...protocol.history import GetHistory, GetTimeline, History
 from ...protocol.ingestion import Detail, GetDetail, ListTopics, SummariseDocument, TopicList, WeighItems
+from ...protocol.map import MARKS, Clock, GetMap, GetRhythm, MemoryMap, Rhythm
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
 from ...protocol.profile import Delivery, Trigger
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import Kind, Record, Status
-from ...protocol.reflection import Statement
+from ...protocol.reflection import ReflectedLearning, Statement
 from ...protocol.remote import CONSENT_DAYS, Dialect, RemotePreview, RemoteState
 from ...protocol.state import Rewording
 
@@ -298,6 +299,32 @@ class RequestMethods:
     def timeline(self, subject: str, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 50) -> None:
         """List the statements about a subject in order of world time (T1). Raises InvalidRequest."""
 
+    @sends(GetMap, MemoryMap)
+    def map(
+        self,
+        around: str = "",
+        *,
+        pools: Sequence[str] = (),
+        hops: int = 2,
+        as_of: str = "",
+        believed_at: str = "",
+        limit: int = MARKS,
+    ) -> None:
+        """Return the pools with their topics, or what is near a record or a thing (U4). Raises NotFound."""
+
+    @sends(GetRhythm, Rhythm)
+    def rhythm(
+        self,
+        *,
+        pools: Sequence[str] = (),
+        clock: Clock = "world",
+        since: str = "",
+        until: str = "",
+        buckets: int = 60,
+        beside: str = "",
+    ) -> None:
+        """Return how much was learnt and retired when, and the changes beside a time (Q12). Raises InvalidRequest."""
+
     # --- profile and context -------------------------------------------------------------------------------------
     @sends(request.Profile, reply.ProfileText)
     def profile(
@@ -349,6 +376,7 @@ class RequestMethods:
         title: str = "",
         statements: Sequence[Statement] = (),
         open: Sequence[str] = (),
+        learnings: Sequence[ReflectedLearning] = (),
     ) -> None:
         """Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest."""
 

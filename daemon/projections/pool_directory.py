@@ -101,6 +101,23 @@ class PoolDirectory:
             or any(name.startswith(pool) for name in (opened.pool, opened.pool.partition("/")[2]))
         ]
 
+    def listed(
+        self,
+        names: Iterable[str],
+        knows: Callable[[str], bool] | None,
+        covered: Sequence[str] = (),
+        *,
+        past: bool = False,
+    ) -> tuple[str, ...]:
+        """Return the pools of a list: the named ones, or else all that the caller may know, in order, except those of
+        projects that the user left (P4). `past`: also pools that have no record now. Raises as `resolved`."""
+        if pools := self.resolved(names, knows, covered):
+            return pools
+        known = set(self._stores.records.tally())
+        if past:
+            known |= {PERSONAL, *(opened.pool for opened in self._stores.sources.pools())}
+        return tuple(pool for pool in sorted(known) if (knows is None or knows(pool)) and not self.is_left(pool))
+
     def resolved(
         self, names: Iterable[str], knows: Callable[[str], bool] | None, covered: Sequence[str] = ()
     ) -> tuple[str, ...]:

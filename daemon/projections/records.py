@@ -227,6 +227,13 @@ class Records(FoldTables):
             records = (self.find(transaction, key[8:].decode()) for key in keys)
             return list(islice(filter(None, records), limit))
 
+    def in_pool(self, pool: str, *, size: int = 500) -> Iterator[Record]:
+        """Yield the records of a pool, newest first, in short transactions."""
+        before: tuple[int, str] | None = None
+        while group := self.recent(pool, before, size):
+            before = (group[-1].learned_at, group[-1].id)
+            yield from group
+
     def holding_key(self, pool: str, key: str) -> str:
         """Return the id of the live record that holds a key in a pool, the last learnt one; "" for none."""
         with self.environment.read() as transaction:

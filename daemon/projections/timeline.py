@@ -106,6 +106,10 @@ class View:
         records = ((id, self._timeline.record_at(id, self.seq, self._permits)) for id in ids)
         return {id: record for id, record in records if record is not None and self.shows(record)}
 
+    def standing(self, pool: str) -> Iterator[Record]:
+        """Yield the records of a pool that a question about that time finds, as they were, in order of id."""
+        return filter(self.shows, self._timeline.records_at(pool, self.seq, permits=self._permits))
+
     def pool(self, pool: str, key: str = "") -> list[Record]:
         """Return the records of a pool as they were, if true then, newest first."""
         records = self._timeline.records_at(pool, self.seq, key, self._permits)

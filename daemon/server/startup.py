@@ -37,6 +37,7 @@ from ..services.lifecycle.lifecycle_service import LifecycleService
 from ..services.links.evidence_links import linked
 from ..services.links.links_service import LinksService
 from ..services.maintenance.maintenance_service import MaintenanceService
+from ..services.map.map_service import MapService
 from ..services.pools.identity import Identity
 from ..services.pools.pools_service import FolderPools, PoolOpening, PoolsService
 from ..services.profile.echo_ledger import EchoLedger
@@ -167,6 +168,7 @@ class Daemon:
             profile,
             recall,
             RecordsService(stores, core.directory, core.timeline, lifecycle.change_condition, distillation.wake),
+            MapService(stores, core.directory, core.timeline, core.scheduler),
             SessionsService(stores),
             state,
             reflection,

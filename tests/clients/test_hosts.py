@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.clients.hooks import claude_code, hosts, program
-from memd.clients.hooks.hosts import TITLES, Hosts, check_hosts
+from memd.clients.hooks.hosts import HOOKED, Hosts, check_hosts
 from memd.protocol.errors import StoreError
 from memd.protocol.places import places
 
@@ -169,11 +169,11 @@ def problems() -> dict[str, str]:
 
 
 def test_a_hook_that_no_longer_runs_is_noticed(machine: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [(state.name, state.is_set_up) for state in check_hosts()] == [(name, False) for name in TITLES]
+    assert [(state.name, state.is_set_up) for state in check_hosts()] == [(name, False) for name in HOOKED]
     found = machine_of(machine)
-    for name in TITLES:
+    for name in HOOKED:
         found.set_up(name, found.edits(name))
-    assert problems() == dict.fromkeys(TITLES, "")
+    assert problems() == dict.fromkeys(HOOKED, "")
     installed = program.path(places(machine, os.getuid()))
     whole = installed.read_bytes()
     installed.unlink()
@@ -197,9 +197,9 @@ def test_a_hook_that_no_longer_runs_is_noticed(machine: dict[str, str], monkeypa
         assert reason in problems()[claude_code.NAME]
     (Path(machine["HOME"]) / ".pi/agent/extensions/memd.ts").unlink()
     assert "memd.ts" in problems()["pi"]
-    for name in TITLES:
+    for name in HOOKED:
         found.set_up(name, found.edits(name))
-    assert problems() == dict.fromkeys(TITLES, "")
+    assert problems() == dict.fromkeys(HOOKED, "")
 
 
 def test_an_environment_that_was_removed_is_noticed(machine: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

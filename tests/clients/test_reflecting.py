@@ -104,7 +104,7 @@ def capture(daemon: RunningDaemon, folder: Path, events: list[AnyEvent], session
 def test_the_agent_is_asked_once_a_session_also_after_a_restart_W4(daemon: RunningDaemon, turns: Turns) -> None:
     capture(daemon, turns.folder, working(5, 20))
     question = turns.asked()
-    assert "memory_reflect" in question and len(question.split()) <= 120
+    assert "memory_reflect" in question and len(question.split()) <= 120 and "learnings" not in question
     capture(daemon, turns.folder, working(6, 30, first=10))
     assert turns.stop() == {}
     daemon.terminate()
@@ -113,6 +113,15 @@ def test_the_agent_is_asked_once_a_session_also_after_a_restart_W4(daemon: Runni
     with daemon.client() as client:
         cost = client.session("claude-code:one").reflections
     assert cost is not None and cost.asked == 1 and 100 < cost.question_tokens < 300
+
+
+def test_an_agent_with_perspectives_is_asked_for_learnings_O4(daemon: RunningDaemon, turns: Turns) -> None:
+    with daemon.client() as client:
+        client.open_agent("claude-code", perspectives=["security: token, cve", "risk"])
+    capture(daemon, turns.folder, working(5, 20))
+    question = turns.asked()
+    assert "`learnings`: at most 6 for your perspectives (security, risk)" in question
+    assert len(question.split()) <= 150
 
 
 @pytest.mark.parametrize(("number", "calls"), [(4, 40), (5, 19), (0, 0)])
@@ -263,6 +272,25 @@ def test_statements_of_the_agent_arrive_in_the_words_of_the_session_W4(
     assert cost is not None and (cost.answered, cost.statements) == (1, 2) and cost.answer_tokens > 50
 
 
+def test_learnings_arrive_by_the_tool_and_by_a_script_O4(
+    daemon: RunningDaemon, orchard: Client, shelf: Path, memd: Any
+) -> None:
+    orchard.open_agent("claude-code", perspectives=["craft"])
+    told = {"perspective": "craft", "text": "Wear marks tell where to look.", "quotes": [LESSON]}
+    failed, text, value = reflecting(daemon, shelf, learnings=[told, {**told, "perspective": "law"}])
+    assert not failed and (value["taken"], value["learnings"]) == (0, 1)
+    assert value["refused_learnings"] == [{"number": 2, "reason": "no perspective"}]
+    assert "Learnings kept: 1. Learning 2 is refused: the agent of the session has no such perspective." in text
+    (record,) = by_reader(daemon)
+    assert "teaches craft: Wear marks tell where to look." in memd("why", record.id).text
+    again = {"learnings": [{"perspective": "craft", "text": "Rinse twice.", "quotes": [RULE]}]}
+    given = memd("session", "reflect", "claude-code:one", "-", "--json", input=json.dumps(again))
+    assert given.data["learnings"] == 1
+    daemon.settle()
+    hits = orchard.recall("why do we rinse the jars", cwd=str(shelf), perspective="craft").hits
+    assert hits[0].record.learnings == {"craft": "Rinse twice."}
+
+
 def test_a_lying_agent_leaves_nothing_W4(daemon: RunningDaemon, orchard: Client, shelf: Path) -> None:
     elsewhere = "The cider goes into the green barrels before November."
     capture(daemon, shelf, [Said(turn="1", at="2026-11-02T08:00:00Z", role="user", text=elsewhere)], session="two")
@@ -352,7 +380,9 @@ def test_setup_remembers_the_choice_and_takes_it_away_again_W4(
     assert asking() == (True, True, True), "the choice stays"
     assert "set up, asks for a reflection" in memd("doctor").text
     states = memd("setup", "--json").data
-    assert [state["reflects"] for state in states] == [True, True] and not any(state["problem"] for state in states)
+    assert [state["reflects"] for state in states] == [True, True, False, False] and not any(
+        state["problem"] for state in states
+    )
     memd("setup", "claude-code", "--no-reflect")
     assert asking() == (False, False, True)
     memd("unsetup", "all")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import ssl
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Reply = tuple[int, dict[str, str], bytes]
+Reply = tuple[int, dict[str, str], bytes | Iterable[bytes]]
+"""Status, headers and content; the content in pieces is sent in chunks."""
+
 Behaviour = Callable[[dict[str, Any]], Reply]
 JSON = {"content-type": "application/json"}
 
@@ -79,11 +83,32 @@ def prose(body: dict[str, Any]) -> Reply:
     return chat("Sure! The user decided to keep the ledger. Here is what I would remember.")
 
 
-class ModelServer:
-    """The server. `behaviours`: of the requests in order, the last one for all others. `requests`: every byte received
-    of each; `bodies`: the decoded ones."""
+def answered(content: bytes, **headers: str) -> Behaviour:
+    """A server that answers these bytes as JSON."""
+    return lambda body: (200, {**JSON, **{name.replace("_", "-"): value for name, value in headers.items()}}, content)
 
-    def __init__(self, *behaviours: Behaviour) -> None:
+
+def endless(pause_s: float, piece: bytes = b" ") -> Behaviour:
+    """A server whose answer never ends."""
+
+    def pieces() -> Iterator[bytes]:
+        while True:
+            yield piece
+            time.sleep(pause_s)
+
+    return lambda body: (200, JSON, pieces())
+
+
+def bomb(body: dict[str, Any]) -> Reply:
+    """64 MB of blanks in 64 kB, though the request asks for an answer that is not compressed."""
+    return 200, {**JSON, "content-encoding": "gzip"}, gzip.compress(bytes(64 << 20))
+
+
+class ModelServer:
+    """The server. `tls`: its certificate, None for plain HTTP; `behaviours`: of the requests in order, the last one for
+    all others. `requests`: every byte received of each; `bodies`: the decoded ones."""
+
+    def __init__(self, *behaviours: Behaviour, tls: ssl.SSLContext | None = None) -> None:
         self.behaviours: Sequence[Behaviour] = behaviours
         self.requests: list[bytes] = []
         self.bodies: list[dict[str, Any]] = []
@@ -93,6 +118,8 @@ class ModelServer:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
             def do_POST(self) -> None:
                 server._answer(self)
 
@@ -103,11 +130,15 @@ class ModelServer:
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
+        self._http.handle_error = lambda request, client_address: None
+        self._scheme = "https" if tls else "http"
+        if tls:
+            self._http.socket = tls.wrap_socket(self._http.socket, server_side=True)
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+        return f"{self._scheme}://127.0.0.1:{self._http.server_address[1]}/v1"
 
     @property
     def host(self) -> str:
@@ -137,9 +168,17 @@ class ModelServer:
             request.send_response(code)
             for name, value in headers.items():
                 request.send_header(name, value)
-            request.send_header("content-length", str(len(content)))
+            is_whole = isinstance(content, bytes)
+            request.send_header(
+                *(("content-length", str(len(content))) if is_whole else ("transfer-encoding", "chunked"))
+            )
+            request.send_header("connection", "close")
             request.end_headers()
-            request.wfile.write(content)
+            if is_whole:
+                request.wfile.write(content)
+                return
+            for piece in content:
+                request.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         except OSError:
             pass  # the caller gave up
         finally:

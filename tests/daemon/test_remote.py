@@ -155,19 +155,36 @@ def test_a_session_is_read_once_and_its_words_are_kept_W4(orchard: Orchard, serv
     assert server.paths == ["/v1/chat/completions"]
 
 
-@pytest.mark.parametrize(
-    "behaviour", [streamed(statement(SQUEAK)), without_schema(statement(SQUEAK))], ids=["streaming", "no schema"]
-)
-def test_servers_that_stream_or_know_no_schema_are_understood_W4(
-    orchard: Orchard, served: Served, behaviour: Behaviour
-) -> None:
-    server = served(behaviour)
+def test_a_server_that_streams_is_understood_W4(orchard: Orchard, served: Served) -> None:
+    server = served(streamed(statement(SQUEAK)))
     orchard.session("one", LEDGER, SQUEAK)
     orchard.use(server)
     orchard.consent()
     (call,) = orchard.ended()
     assert (call.outcome, call.pointed) == ("taken", 1)
-    assert call.size == sum(len(request.partition(b"\n\n")[2]) for request in server.requests)
+
+
+def test_the_plain_form_for_a_server_without_schemas_is_a_call_like_every_other_W4(
+    orchard: Orchard, served: Served
+) -> None:
+    server = served(without_schema(statement(SQUEAK)))
+    orchard.session("one", LEDGER, SQUEAK, "The clove barrel of /srv/cloves/list.txt is for Ottilie alone.")
+    orchard.use(server)
+    orchard.consent()
+    plain, refused = orchard.ended(2)
+    assert [(call.outcome, call.tokens > 0, call.pointed) for call in (refused, plain)] == [
+        ("refused", False, 0),
+        ("taken", True, 1),
+    ]
+    sent = [request.partition(b"\n\n")[2].decode() for request in server.requests]
+    with orchard.daemon.client() as client:
+        assert [client.preview_remote(call=call.id).bodies for call in (refused, plain)] == [(body,) for body in sent]
+        assert [call.size for call in (refused, plain)] == [len(body.encode()) for body in sent]
+        finished(client, client.forget(query="/srv/cloves/list.txt"))
+        assert [call.has_text for call in client.remote().calls] == [False, False]
+    orchard.session("two", BEARING)
+    wait(lambda: len(server.requests) == 3)
+    assert "json_schema" not in server.bodies[2]["response_format"]["type"], "memd knows the form by now"
 
 
 def test_anthropic_is_asked_by_one_forced_tool_W4(orchard: Orchard, served: Served) -> None:
@@ -328,7 +345,7 @@ def test_the_cap_stops_before_a_request_leaves_and_says_so_W4(
     home: dict[str, str], tmp_path: Path, served: Served
 ) -> None:
     server = served(good(tokens=900))
-    daemon = RunningDaemon({**home, **QUICK, "MEMD_REMOTE": "{every_s = 0.1, daily_tokens = 5000}"})
+    daemon = RunningDaemon({**home, **QUICK, "MEMD_REMOTE": "{every_s = 0.1, daily_tokens = 9000}"})
     daemon.start()
     orchard = Orchard(daemon, tmp_path / "orchard")
     for number in range(8):
@@ -344,7 +361,7 @@ def test_the_cap_stops_before_a_request_leaves_and_says_so_W4(
     sent = len(server.requests)
     orchard.rest()
     assert len(server.requests) == sent < 8
-    assert summary().today.tokens <= 5000 and summary().today.calls == sent
+    assert summary().today.tokens <= 9000 and summary().today.calls == sent
     daemon.kill()
     daemon.start()
     orchard.rest()
@@ -361,7 +378,7 @@ def test_kill_at_each_step_passes_neither_cap_nor_consent_W4(
     home: dict[str, str], tmp_path: Path, served: Served, point: str
 ) -> None:
     server = served(good(statement(LEDGER), tokens=900))
-    limits = {**home, **QUICK, "MEMD_REMOTE": "{every_s = 0.1, daily_tokens = 9000}"}
+    limits = {**home, **QUICK, "MEMD_REMOTE": "{every_s = 0.1, daily_tokens = 14000}"}
     daemon = RunningDaemon({**limits, "MEMD_FAIL": point})
     daemon.start()
     orchard = Orchard(daemon, tmp_path / "orchard")
@@ -398,7 +415,7 @@ def test_kill_at_each_step_passes_neither_cap_nor_consent_W4(
     assert len(server.requests) == sent, "a restart brings no consent back"
     with daemon.client() as client:
         summary = client.status().remote
-    assert summary is not None and summary.today.tokens <= 9000
+    assert summary is not None and summary.today.tokens <= 14_000
     daemon.terminate()
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.daemon.projections.stores import Stores
-from memd.daemon.services.remote.budget import ANSWER_TOKENS, estimate, local_day, used
+from memd.daemon.services.remote.budget import local_day, most_tokens, used
 from memd.daemon.services.remote.call_messages import CallAnswer
-from memd.daemon.services.remote.dialects import bodies, content_of, statements_of
+from memd.daemon.services.remote.dialects import ANSWER_TOKENS, bodies, content_of, statements_of
 from memd.daemon.services.remote.outgoing import PART_TOKENS, parts_of, unread
 from memd.daemon.services.remote.provider import check_url, choice_of, is_loopback
 from memd.daemon.services.remote.pseudonyms import REPOSITORY, Pseudonyms, Surroundings, surroundings_of
@@ -35,6 +35,10 @@ AROUND = Surroundings(
     [
         ("see /etc/press/limits.conf.", "see ‹path-1›."),
         ("see ~/notes/a.md, then ~/notes/a.md", "see ‹path-1›, then ‹path-1›"),
+        ("PATH=/srv/a/bin:/srv/b/bin, file:///srv/c/d.txt", "PATH=‹path-1›:‹path-2›, ‹path-3›"),
+        ("press:/srv/a/b.txt, C:/Users/Bob/press.ini", "press:‹path-1›, C:‹path-2›"),
+        ("in $HOME/notes/a.md and ${HOME}/b.md now", "in ‹path-1› and ‹path-2› now"),
+        (r"on \\nas\orchard\press.ini here", "on ‹path-1› here"),
         ("in /home/ada/orchard/src/press.py here", f"in {REPOSITORY}/src/press.py here"),
         ("in /home/ada/orchard-old/x.py here", "in ‹path-1› here"),
         (r"in C:\Users\Ada\press.ini now", "in ‹path-1› now"),
@@ -151,6 +155,35 @@ def test_no_answer_breaks_the_reading_of_it_W4(value: Any) -> None:
     assert isinstance(content_of("openai", f"data: {content}\n".encode(), True)[0], str)
 
 
+@given(st.text(max_size=300), st.sampled_from(["openai", "anthropic", "https://models.example.org/v1"]))
+def test_a_reservation_is_at_least_what_a_call_can_take_W4(session: str, provider: str) -> None:
+    for body in bodies(choice_of(provider, "any-1", "", False), session):
+        message = json.loads(body)
+        limits = [message.get(name, 0) for name in ("max_tokens", "max_completion_tokens")]
+        assert sorted(limits) == [0, ANSWER_TOKENS], "the answer is limited, in one way that the server knows"
+        assert most_tokens(body) >= len(body.encode()) + ANSWER_TOKENS, "a token is at least one byte"
+
+
+@pytest.mark.parametrize(
+    ("usage", "count"),
+    [
+        ("null", 0),
+        ('{"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}', 7),
+        ('{"prompt_tokens": 5, "total_tokens": 900}', 900),
+        ('{"prompt_tokens": -9, "completion_tokens": 2}', 2),
+        ('{"prompt_tokens": 1e300}', 1 << 40),
+        ('{"prompt_tokens": "many", "completion_tokens": [2]}', 0),
+        (f'{{"prompt_tokens": {"9" * 400}}}', 1 << 40),
+        ('{"prompt_tokens": Infinity}', 0),
+    ],
+)
+def test_a_servers_count_is_read_whatever_it_says_W4(usage: str, count: int) -> None:
+    response = f'{{"choices": [{{"message": {{"content": "x"}}}}], "usage": {usage}}}'.encode()
+    content, tokens = content_of("openai", response)
+    assert tokens == count or (content, tokens) == ("", 0)
+    assert tokens <= 1 << 40
+
+
 @given(st.binary(max_size=40))
 def test_no_bytes_break_the_reading_of_an_answer_W4(response: bytes) -> None:
     for is_stream in (False, True):
@@ -158,17 +191,18 @@ def test_no_bytes_break_the_reading_of_an_answer_W4(response: bytes) -> None:
 
 
 def test_a_reservation_is_replaced_only_by_a_known_outcome_W4() -> None:
-    (body,) = bodies("anthropic", "claude-5", "[user]\nhello")
+    (body,) = bodies(choice_of("anthropic", "claude-5", "", False), "[user]\nhello")
     reserved = RemoteReserved(
-        id="1", day=20260304, tokens=estimate(body), reader="remote:a/b", document="a:b", sent=1, upto=1
+        id="1", day=20260304, tokens=most_tokens(body), reader="remote:a/b", document="a:b", sent=1, upto=1
     )
-    assert reserved.tokens > ANSWER_TOKENS
     counts = {outcome: used(reserved, body, CallAnswer(outcome=outcome, tokens=9)) for outcome in ("refused", "unsent")}
     assert set(counts.values()) == {0}
     for outcome in ("failed", "timed out", "unknown"):
         assert used(reserved, body, CallAnswer(outcome=outcome)) == reserved.tokens
     assert used(reserved, body, CallAnswer(outcome="taken", tokens=5_000)) == 5_000
     assert used(reserved, body, CallAnswer(outcome="taken", tokens=1)) > 100, "our own count, if it is larger"
+    assert used(reserved, body, CallAnswer(outcome="taken", tokens=90_000)) == 90_000, "also above the reservation"
+    assert used(reserved, body, CallAnswer(outcome="dropped")) == reserved.tokens, "of a long answer nothing is known"
     assert local_day(1_772_600_000_000_000) in (20260303, 20260304, 20260305)
 
 

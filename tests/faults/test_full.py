@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ from memd.daemon.projections.turns import TurnIndex
 from memd.daemon.storage.archive import Archive
 from memd.daemon.world import real_world
 from memd.protocol.block import plain
-from memd.protocol.errors import StorageFull
+from memd.protocol.errors import MemdError, StorageFull
 from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.request import Remember
 from tests.conftest import RunningDaemon
+from tests.daemon.remote_server import ModelServer, good, statement
+from tests.daemon.test_remote import LEDGER, QUICK, Orchard, wait
 from tests.faults.opener import opened
 from tests.faults.recording import Promise, finish
 
@@ -150,6 +153,41 @@ def test_turns_are_searched_though_a_full_disk_ended_their_writer_P12_Q4(small: 
     turns.commit()
     assert all(turns.find(word, 5)[0] for word in ("zebra", "walrus2", "walrus29"))
     turns.close()
+
+
+def test_without_room_for_the_reservation_nothing_is_sent_W4_P12(small: Path, tmp_path: Path) -> None:
+    server = ModelServer(good(statement(LEDGER)))
+    daemon = RunningDaemon({**os.environ, "MEMD_HOME": str(small), **QUICK})
+    daemon.start()
+    orchard = Orchard(daemon, tmp_path / "orchard")
+    orchard.session("one", LEDGER, *("stem leaf root bark " * 300 for _ in range(4)))
+    orchard.use(server)
+    with daemon.client() as client:
+        client.pause(for_s=5)
+    orchard.consent()
+    ballast = small / "ballast"
+    fill(ballast)
+
+    def is_refused() -> bool:
+        with daemon.client() as client:
+            summary = client.status().remote
+        return summary is not None and "No space left" in summary.state
+
+    wait(is_refused)
+    assert not server.requests and not orchard.calls()
+    ballast.unlink()
+
+    def is_accepted() -> bool:
+        with suppress(MemdError):
+            return bool(orchard.consent().consents)
+        return False
+
+    wait(is_accepted)
+    orchard.use(server)  # ends the pause after the failures
+    orchard.ended()
+    assert len(server.requests) == 1
+    assert daemon.terminate() == 0
+    server.close()
 
 
 def test_a_backup_to_a_full_disk_is_refused_and_the_daemon_lives_P12(daemon: RunningDaemon, small: Path) -> None:

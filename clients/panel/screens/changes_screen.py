@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
@@ -97,7 +98,10 @@ async def news(request: Request) -> Response:
     client, after = panel_of(request).client, request.query_params.get("after", "-1")
     if not after.isdecimal():
         return JSONResponse({"last": (await client.status()).journal_seq})
-    return JSONResponse({"last": (await client.journal(int(after), limit=1, wait_ms=WAIT_MS)).last})
+    try:
+        return JSONResponse({"last": (await client.journal(int(after), limit=1, wait_ms=WAIT_MS)).last})
+    except asyncio.CancelledError:  # the panel ends
+        return JSONResponse({"last": int(after)}, 503)
 
 
 ROUTES = [

@@ -59,16 +59,10 @@ async def _show_list(request: Request) -> Response:
 
 async def show_record(request: Request) -> Response:
     """Show one record: its source, its versions, what replaced it and how it is used."""
-    client, id = panel_of(request).client, request.path_params["id"]
+    client, id, scope = panel_of(request).client, request.path_params["id"], scope_of(request)
     explained, history = await asyncio.gather(client.why(id), client.history(id))
-    return await screen(
-        request,
-        "record.html",
-        explained.record.description,
-        explained=explained,
-        history=history,
-        record=history.record,
-    )
+    record = await client.get(id, **scope.times) if scope.is_past else history.record
+    return await screen(request, "record.html", record.description, explained=explained, history=history, record=record)
 
 
 ROUTES = [Route("/memories", show), Route("/memories/{id}", show_record)]

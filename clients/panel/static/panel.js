@@ -158,8 +158,18 @@ as HTML that its templates escaped; this script inserts none. */
     if (event.key === "/") { event.preventDefault(); document.getElementById("ask")?.focus(); return; }
     if (event.key === "?") { document.getElementById("keys").showModal(); return; }
     if (event.key === "j" || event.key === "k") { move(event.key === "j" ? 1 : -1); event.preventDefault(); return; }
-    if (event.key.length === 1 && press(event.key)) event.preventDefault();
+    const steps = event.key.startsWith("Arrow") && event.target.type !== "range";
+    if ((event.key.length === 1 || steps) && press(event.key)) event.preventDefault();
   });
+
+  document.addEventListener("change", (event) => {
+    const addresses = event.target.dataset.when;
+    if (addresses) go(JSON.parse(addresses)[event.target.value]);
+  });
+
+  document.addEventListener("toggle", (event) => {
+    if (event.target.open) event.target.querySelector("[hx-trigger]")?.dispatchEvent(new Event("opened"));
+  }, true);
 
   document.addEventListener("click", (event) => {
     if (event.target.closest("#show-keys")) document.getElementById("keys").showModal();

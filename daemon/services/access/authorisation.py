@@ -7,7 +7,7 @@ that the pass does not cover as for one that does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ....protocol.errors import Denied
@@ -21,7 +21,6 @@ from ...projections.stores import Stores
 from ..service import OWNER, Caller, CaptureHandler, Handler, Permits, Reader, Reads
 from .passes import Verifier, covers
 
-SLICE = 500
 USER = Caller()
 """The user of this home, for a request that reads nothing."""
 
@@ -133,15 +132,11 @@ class Authorisation:
 
         def known(pool: str) -> bool:
             documents = self._stores.sources.documents(self._directory.joined([pool]))
-            return pool == PERSONAL or any(map(hears, documents)) or any(map(permits, self._records_of(pool)))
+            return (
+                pool == PERSONAL or any(map(hears, documents)) or any(map(permits, self._stores.records.in_pool(pool)))
+            )
 
         return lambda pool: self._cache.get((reader.sources, pool), lambda: known(pool))
-
-    def _records_of(self, pool: str) -> Iterator[Record]:
-        before: tuple[int, str] | None = None
-        while group := self._stores.records.recent(pool, before, SLICE):
-            before = (group[-1].learned_at, group[-1].id)
-            yield from group
 
     def hears(self, reader: Reader = OWNER) -> Callable[[str], bool] | None:
         """Return the test whether a reader may see the text of a document; None if every document is permitted."""

@@ -12,16 +12,12 @@ from ....protocol.corrections import AddEvidence, Learn, PlanReview
 from ....protocol.errors import InvalidRequest
 from ....protocol.instant import from_micros
 from ....protocol.operation import Decision, Updated
-from ....protocol.record import LIVE, Artifact, Record, Review
+from ....protocol.record import LEARNINGS, LIVE, Artifact, Record, Review
 from ....protocol.reply import Remembered
 from ...projections.stores import Stores
 from ...projections.strength import DAY
 from ...world import World
 from ..outgoing_screen import flags_in
-
-LEARNINGS = 12
-"""Most perspectives under which a record teaches something."""
-
 
 ARTIFACTS = 20
 """Most artifacts of a record."""

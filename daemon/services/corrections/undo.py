@@ -1,9 +1,10 @@
 """Undo and redo of sessions: reversible, unlike forgetting.
 
 Invariants: a record that rests on the undone documents alone becomes `hidden`; one with other sources stays, in the
-words that it had before an undone edit; records that the hidden ones had retired become active again unless something
-else replaced them; the operation stores each record's state, so redo restores the identical set; a record that changed
-meanwhile, or whose key is held by another now, is left and counted.
+words that it had before an undone edit, and without what the agent of an undone session learnt from it; records that
+the hidden ones had retired become active again unless something else replaced them; the operation stores each record's
+state, so redo restores the identical set; a record that changed meanwhile, or whose key is held by another now, is left
+and counted.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 import msgspec
 
 from ....protocol.errors import NotFound, Stopping, Unavailable
+from ....protocol.event import Reflected
 from ....protocol.operation import AnyOperation, Decision, Hidden, Revoked, Shift, Unhidden, Updated
 from ....protocol.record import LIVE, Record, Status
 from ....protocol.reply import JobState
@@ -105,7 +107,11 @@ class SessionUndo:
     # --- on the write thread -----------------------------------------------------------------------------------
     def _hide(self, documents: tuple[str, ...]) -> Report:
         hidden, revived, staying = self._resting_on(documents, derived=False)
-        edits = [(record, edit) for record in staying if (edit := undone_edit(self._stores, record, documents))]
+        taught = self._taught(documents)
+        changes = (
+            (record, undone_edit(self._stores, record, documents) or unlearnt(record, taught)) for record in staying
+        )
+        edits = [(record, edit) for record, edit in changes if edit]
         operations = self._hiding(documents, hidden, revived, edits)
         if not operations and not all(map(self._stores.forgotten.hiding, documents)):  # they taught nothing
             operations = [Hidden(documents=documents, before=(), after=())]
@@ -119,6 +125,12 @@ class SessionUndo:
             "reworded": len(edits),
             "kept": len(staying) - len(edits),
         }
+
+    def _taught(self, documents: Iterable[str]) -> set[tuple[str, str]]:
+        """Return what the agents of these sessions learnt there, each with its perspective (O4)."""
+        events = (captured.event for document in documents for captured in self._stores.archive.turns(document))
+        statements = (statement for event in events if isinstance(event, Reflected) for statement in event.statements)
+        return {learning for statement in statements for learning in statement.learnings.items()}
 
     def _resting_on(
         self, documents: tuple[str, ...], *, derived: bool
@@ -199,7 +211,10 @@ class SessionUndo:
             hidden = entry.operation
             stayed = {shift.id for shift in hidden.after if shift.status in LIVE}
             edited = self._stores.records.many(was.id for was in shifts if was.status in LIVE and was.id in stayed)
-            candidates = (redone_edit(self._stores, record, hidden.documents, seq) for record in edited.values())
+            candidates = (
+                redone_edit(self._stores, record, hidden.documents, seq) or learnt_again(self._stores, record, seq)
+                for record in edited.values()
+            )
             edits = [edit for edit in candidates if edit]
             self._stores.commit([Unhidden(hidden=seq, documents=hidden.documents, after=tuple(shifts)), *edits])
             since = len(edited) - len(edits)  # edited again since
@@ -282,6 +297,25 @@ def redone_edit(stores: Stores, now: Record, documents: Collection[str], seq: in
     if then is None or not is_edited(then) or not _is_of(then, documents) or _is_of(now, documents):
         return None
     return _reworded(stores, now, then, documents, "the edit was redone")
+
+
+def unlearnt(now: Record, taught: Collection[tuple[str, str]]) -> Updated | None:
+    """Return `now` without these learnings; None if it has none of them."""
+    left = {name: words for name, words in now.learnings.items() if (name, words) not in taught}
+    return _teaching(now, left, "what a session taught was undone")
+
+
+def learnt_again(stores: Stores, now: Record, seq: int) -> Updated | None:
+    """Return `now` with the learnings that the operation at `seq` undid; None if there are none."""
+    then = next(iter(_versions(stores, now.id, seq)), now)
+    return _teaching(now, {**then.learnings, **now.learnings}, "what a session taught was redone")
+
+
+def _teaching(now: Record, learnings: dict[str, str], reason: str) -> Updated | None:
+    if learnings == now.learnings or now.status not in LIVE:
+        return None
+    record = msgspec.structs.replace(now, learnings=learnings, rev=now.rev + 2)  # the undo before it is a revision too
+    return Updated(record=record, decision=Decision(action="update", reason=reason))
 
 
 def _is_of(record: Record, documents: Collection[str]) -> bool:

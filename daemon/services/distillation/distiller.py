@@ -220,15 +220,16 @@ class DistillationLoop:
         agent = agent_pool(session.opened.origin.agent) if session else ""
         known = agent if agent and self._stores.sources.pool(agent) is not None else ""
         project = "" if home == PERSONAL else home
-        return Item(seq=seq, captured=captured, project=project, agent=known, quoted=self._quoted(captured))
+        return Item(seq=seq, captured=captured, project=project, agent=known, quoted=self._quoted(seq, captured))
 
-    def _quoted(self, captured: Captured) -> tuple[tuple[int, Captured], ...]:
-        """Return the captures that a reader of the session points at; without forgotten ones."""
+    def _quoted(self, seq: int, captured: Captured) -> tuple[tuple[int, Captured], ...]:
+        """Return the captures that a reader of the session points at; without forgotten ones, and those that a host
+        rewrote since, in which the places are of other words."""
         if not isinstance(captured.event, Reflected):
             return ()
         turns = dict.fromkeys(quote.turn for statement in captured.event.statements for quote in statement.quotes)
         found = (self._stores.archive.find(captured.document, turn) for turn in turns)
-        return tuple((seq, quoted) for seq, quoted in found if quoted is not None)
+        return tuple((place, quoted) for place, quoted in found if quoted is not None and place < seq)
 
     def _distil_some(self) -> bool:
         try:
@@ -343,11 +344,11 @@ class DistillationLoop:
         vectors = [(p.record.description, p.vector) for p in proposals if p.vector]
 
         def work() -> list[str]:
-            read = (captured for item in items for captured in (item.captured, *(one for _, one in item.quoted)))
-            turns = ((captured.document, captured.event.turn) for captured in read)
+            read = [place for item in items for place in ((item.seq, item.captured), *item.quoted)]
+            turns = ((captured.document, captured.event.turn) for _, captured in read)
             if self._stores.forgotten.among(turns) or self._stores.archive.cut_by != self._cut_by:
                 return []
-            if any(self._is_replaced(item.seq, item.captured) for item in items):
+            if any(self._is_replaced(seq, captured) for seq, captured in read):
                 return []
             again = stale(self._stores, proposals)
             if again and not final:

@@ -1,17 +1,17 @@
 """The second step of reconcile: turns proposals into operations if nothing that they rest on changed meanwhile.
 
-Invariants: no model here; a record that exists already changes nothing; an edited record keeps its words and its pool;
-evidence of one turn counts once; no record is in a wider pool than any of its sources.
+Invariants: no model here; a record that exists already changes nothing but what it teaches; an edited record keeps its
+words and its pool; evidence of one turn counts once; no record is in a wider pool than any of its sources.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from ....protocol.operation import Added, AnyOperation, Decision, Merged, Neighbour, Updated
-from ....protocol.record import LIVE, Record
+from ....protocol.record import LEARNINGS, LIVE, Record
 from ....stages.batch import Proposal
 from ...projections.placement import Placing
 from ...projections.stores import Stores
@@ -49,11 +49,15 @@ def operations_of(
 ) -> list[AnyOperation]:
     """Return the operations of proposals, in order, without those that exist. `judged`: marks new records."""
     known = stores.records.many({p.record.id for p in proposals} | {p.target for p in proposals if p.target} - {""})
+    lessons = _lessons(proposals, known)
+    teaching = tuple(_teaching(known, lessons))  # first: what follows changes a record that teaches it
+    known |= {update.record.id: update.record for update in teaching}
+    operations: list[AnyOperation] = [*teaching]
     made: dict[str, Record] = {}
-    operations: list[AnyOperation] = []
     placing = Placing(stores.sources, stores.aliases)
     for proposal in proposals:
-        record, decision = _placed(stores, placing, proposal.record), _noted(proposal.decision)
+        record = msgspec.structs.replace(proposal.record, learnings=lessons.get(proposal.record.id, {}))
+        record, decision = _placed(stores, placing, record), _noted(proposal.decision)
         before = made.get(record.id) or known.get(record.id)
         if before is not None and before.status == "hidden":
             continue  # undone: the same turn does not bring it back
@@ -82,6 +86,34 @@ def operations_of(
             operations.append(Updated(record=changed, retires=proposal.retires, decision=decision))
             made[record.id] = changed
     return operations
+
+
+def _lessons(proposals: Sequence[Proposal], known: Mapping[str, Record]) -> dict[str, dict[str, str]]:
+    """Return what agents learnt, by the record of the statement, or by the one that says the same if it is of the same
+    session: undoing the session would not hide what a record of another one teaches (O4)."""
+    records = {**{proposal.record.id: proposal.record for proposal in proposals}, **known}
+    lessons: dict[str, dict[str, str]] = {}
+    for proposal in proposals:
+        record, id = proposal.record, proposal.target or proposal.record.id
+        if not record.learnings or id not in records or "injection" in (*record.flags, *records[id].flags):
+            continue
+        if records[id].provenance.source == record.provenance.source:
+            lessons[id] = {**record.learnings, **lessons.get(id, {})}
+    return lessons
+
+
+def _teaching(known: Mapping[str, Record], lessons: Mapping[str, dict[str, str]]) -> Iterator[Updated]:
+    """Yield the updates of records that exist. What a record teaches already stays."""
+    for id, learnings in lessons.items():
+        before = known.get(id)
+        if before is None or before.status not in LIVE or learnings.keys() <= before.learnings.keys():
+            continue
+        told = {**learnings, **before.learnings}
+        if len(told) <= LEARNINGS:
+            names = ", ".join(sorted(learnings.keys() - before.learnings.keys()))
+            record = msgspec.structs.replace(before, learnings=told, rev=before.rev + 1)
+            decision = Decision(action="update", reason=f"the agent of the session told what it teaches for {names}")
+            yield Updated(record=record, decision=decision)
 
 
 def _noted(decision: Decision) -> Decision:

@@ -6,13 +6,13 @@ journal entry with forgotten words is listed with a replacement that changes no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import msgspec
 
 from ....protocol import operation
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.event import AnyEvent, Captured, SentPart, text
+from ....protocol.event import AnyEvent, Captured, Reflected, SentPart, text
 from ....protocol.ingestion import SUMMARY
 from ....protocol.operation import (
     Added,
@@ -63,7 +63,8 @@ class ForgetScope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loss(msgspec.Struct, kw_only=True):
-    """The items to forget. `texts` are forgotten words, for the search at the end; they stay in memory. `name_count`:
+    """The items to forget. `texts` are forgotten words, for the search at the end; they stay in memory. `learnings`:
+    what agents learnt from forgotten turns. `name_count`:
     journal entries that lose a name, a title, a folder or a reason."""
 
     gone: dict[str, Record] = {}
@@ -74,6 +75,7 @@ class Loss(msgspec.Struct, kw_only=True):
     after: list[AnyOperation] = []
     sessions: tuple[str, ...] = ()
     texts: set[str] = set()
+    learnings: set[str] = set()
     cuts: tuple[Cut, ...] = ()
     changed: list[str] = []
     names: NameSearch = msgspec.field(default_factory=lambda: NameSearch(""))
@@ -225,18 +227,20 @@ def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, othe
 
 
 def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], bool], loss: Loss) -> None:
-    """Collect every capture of a forgotten turn, with all its versions, and the calls of a remote model with it."""
-    sent: list[tuple[int, Captured]] = []
+    """Collect every capture of a forgotten turn, with all its versions, and those that repeat some of it: the calls of
+    a remote model, and what an agent learnt from it."""
+    repeating: list[tuple[int, Captured]] = []
     for entry in stores.archive.log.read():
         captured = decode(entry)
         if captured is None:
             continue
         if isinstance(captured.event, SentPart):
-            sent.append((entry.seq, captured))
+            repeating.append((entry.seq, captured))
             continue
         turn, words = (captured.document, captured.event.turn), text(captured.event)
         named = turn in loss.turns or captured.document in scope.documents
         if not (named or holds(words) or loss.names.event(captured.document, captured.event)):
+            repeating += [(entry.seq, captured)] if _repeated(captured) else []
             continue
         seqs = loss.turns.setdefault(turn, [])
         before = captured.replaces
@@ -246,18 +250,42 @@ def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], boo
             before = version.replaces if version else 0
         seqs.append(entry.seq)
         loss.texts.add(words)
-    for seq, captured in sent:
+        loss.learnings |= _learnings(captured)
+    for seq, captured in repeating:
         if _has_lost(captured, scope, holds, loss):
             loss.turns.setdefault((captured.document, captured.event.turn), []).append(seq)
+            loss.learnings |= _learnings(captured)
 
 
 def _has_lost(captured: Captured, scope: ForgetScope, holds: Callable[[str], bool], loss: Loss) -> bool:
-    """Whether the text of a call has a forgotten turn in it. Its other turns stay, so that it is no forgotten text."""
+    """Whether a capture repeats a forgotten turn. Its other turns stay, so that it is no forgotten text."""
     event, document = captured.event, captured.document
     if document in scope.documents or (document, event.turn) in loss.turns or holds(text(event)):
         return True
-    inside = isinstance(event, SentPart) and any((document, turn) in loss.turns for turn in event.turns)
+    inside = any((document, turn) in loss.turns for turn in _repeated(captured))
     return inside or loss.names.event(document, event)
+
+
+def _repeated(captured: Captured) -> Iterable[str]:
+    """Return the turns of the same session that a capture repeats in its own text."""
+    match captured.event:
+        case SentPart(turns=turns):
+            return turns
+        case Reflected() as reflected:
+            return reflected.learnt_from
+        case _:
+            return ()
+
+
+def _learnings(captured: Captured) -> set[str]:
+    """Return what an agent told in a reflection that it learnt (O4)."""
+    statements = captured.event.statements if isinstance(captured.event, Reflected) else ()
+    return {words for statement in statements for words in statement.learnings.values()}
+
+
+def _without_learnings(record: Record, learnings: Container[str]) -> Record:
+    left = {name: words for name, words in record.learnings.items() if words not in learnings}
+    return msgspec.structs.replace(record, learnings=left)
 
 
 def _read_records(stores: Stores, loss: Loss) -> None:
@@ -271,6 +299,7 @@ def _read_records(stores: Stores, loss: Loss) -> None:
                 continue
             stands = stands_on(record) - loss.turns.keys()
             left = rebased(stores, stores.counters.with_signal(record), loss.turns) if stands else None
+            left = _without_learnings(left, loss.learnings) if left else None
         if left is None:
             loss.gone[record.id] = record
             loss.texts.update(_words(record))

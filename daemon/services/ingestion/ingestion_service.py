@@ -60,8 +60,6 @@ MAPPED = 2_000
 CENTRAL = 20
 """Records of a topic that are named."""
 
-SLICE = 500
-
 
 class PointFinder(Protocol):
     """The models, in a process of their own."""
@@ -247,12 +245,9 @@ class IngestionService(Service):
     def _live(self, caller: Caller) -> Iterator[Record]:
         """Yield the live records in scope that the caller may see."""
         for pool in self._pools(caller):
-            before: tuple[int, str] | None = None
-            while group := self._stores.records.recent(pool, before, SLICE):
-                before = (group[-1].learned_at, group[-1].id)
-                for record in group:
-                    if record.status in LIVE and (caller.permits is None or caller.permits(record)):
-                        yield record
+            for record in self._stores.records.in_pool(pool):
+                if record.status in LIVE and (caller.permits is None or caller.permits(record)):
+                    yield record
 
 
 def _report(record: Record | None, reading: DocumentReading, groups: int, written: int) -> Report:

@@ -108,13 +108,8 @@ class RecordsService(Service):
         Without named pools, all pools are listed except those of projects that the user left (P4).
         """
         tally = self._stores.records.tally()
-        pools = self._pools(request.pools, caller)
         view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
-        if not pools:
-            known = set(tally)
-            if view:  # a pool that is empty today may have had records then
-                known |= {PERSONAL, *(opened.pool for opened in self._stores.sources.pools())}
-            pools = [pool for pool in _known(known, caller) if not self._directory.is_left(pool)]
+        pools = list(self._directory.listed(request.pools, caller.knows, caller.reader.pools, past=view is not None))
         start, before = _parse_cursor(request.after, pools)
         wanted = _filter(request, caller.permits)
         if view:

@@ -6,7 +6,7 @@ session; it is asked about no turns that were reflected on before, in this sessi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ....protocol.event import Captured, Reflected, ReflectionAsked, Said, ToolCalled
@@ -25,14 +25,24 @@ ASKED = "reflection-asked"
 SESSIONS = 256
 """Most sessions of which the counts are in memory."""
 
-QUESTION = (
+_QUESTION = (
     "memd asks once, before this session ends: call the tool memory_reflect. `statements`: at most 12 lasting things "
     "that a later session needs and the code does not show: decisions with their reasons, conventions, the user's "
     "preferences, lessons. Each has a type and 1 to 3 quotes: the verbatim words of the user, or yours, from this "
     "session, with the question before a short answer. No tool output, nothing assumed. `title`: the session in a "
-    "line. `open`: unfinished work. Nothing lasting: the title alone. If quotes are refused, mend them once. Then "
-    "stop, without another summary."
+    "line. `open`: unfinished work. {learnings}Nothing lasting: the title alone. If quotes are refused, mend them "
+    "once. Then stop, without another summary."
 )
+_LEARNINGS = (
+    "`learnings`: at most 6 for your perspectives ({names}): `perspective`, `text` (what the next session does "
+    "differently, in a sentence) and `quotes`. "
+)
+
+
+def question(perspectives: Sequence[str]) -> str:
+    """Return the question for an agent with these perspectives."""
+    learnings = _LEARNINGS.format(names=", ".join(perspectives)) if perspectives else ""
+    return _QUESTION.format(learnings=learnings)
 
 
 class SessionProgress(NamedTuple):

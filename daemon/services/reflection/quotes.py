@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ....protocol.event import Captured, Pointed, Pointer, Said, Wrote, text, trust
@@ -18,7 +19,8 @@ from ....protocol.reflection import Reason, Statement
 LEAST_WORDS, LEAST_CHARACTERS = 3, 12
 """Least of a quote that tells by itself where it stands. A shorter one needs a longer one before it."""
 
-_FOLDED = str.maketrans(dict.fromkeys("‘’‚‛`´′", "'") | dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‐‑‒–—―−", "-"))
+_SAME = str.maketrans(dict.fromkeys("‘’‚‛`´′", "'") | dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‐‑‒–—―−", "-"))
+_AROUND = re.compile(r"^(?:\.{3}|[\"' ])+|(?:\.{3}|[\"' ])+$")
 _REDACTED = re.compile(r"\[redacted[^\]]*\]|" + re.escape(PLACEHOLDER))
 
 
@@ -30,20 +32,26 @@ class QuotePlace(NamedTuple):
     end: int
 
 
+@lru_cache(4096)
+def _fold(character: str) -> str:
+    """Return what a character is in the search: "" for one that has no width, " " for a blank."""
+    if unicodedata.category(character) == "Cf":
+        return ""
+    words = unicodedata.normalize("NFKD", character.translate(_SAME)).casefold()
+    return " " if words.isspace() else words
+
+
 class FoldedText:
-    """A text for the search: blanks, quotation marks, dashes and case do not count."""
+    """A text for the search: blanks, quotation marks, dashes, case and how an accent is written do not count."""
 
     def __init__(self, words: str) -> None:
         characters: list[str] = []
         self._places: list[int] = []
         for place, character in enumerate(words):
-            folded = unicodedata.normalize("NFKC", character).translate(_FOLDED).casefold()
-            if not folded or folded.isspace():
-                if not characters or characters[-1] == " ":
-                    continue
-                folded = " "
-            characters.extend(folded)
-            self._places.extend([place] * len(folded))
+            for letter in _fold(character):
+                if letter != " " or (characters and characters[-1] != " "):
+                    characters.append(letter)
+                    self._places.append(place)
         self._words = "".join(characters)
 
     def find(self, quote: str) -> Iterator[tuple[int, int]]:
@@ -57,8 +65,7 @@ class FoldedText:
 
 def folded(quote: str) -> str:
     """Return a quote as `FoldedText.find` takes it."""
-    words = " ".join("".join(unicodedata.normalize("NFKC", c).translate(_FOLDED).casefold() for c in quote).split())
-    return words.strip("\"'… ")
+    return _AROUND.sub("", " ".join("".join(map(_fold, quote)).split()))
 
 
 class SessionQuotes:
@@ -66,6 +73,7 @@ class SessionQuotes:
 
     def __init__(self, captures: Sequence[Captured]) -> None:
         self._captures = captures
+        self._output: list[FoldedText] | None = None
         self._texts = [
             FoldedText(text(captured.event)) if isinstance(captured.event, Said | Wrote) else None
             for captured in captures
@@ -107,19 +115,27 @@ class SessionQuotes:
 
     def _is_output(self, quote: str) -> bool:
         others = (c.event for c in self._captures if not isinstance(c.event, Said | Wrote))
-        return any(next(FoldedText(text(event)).find(quote), None) is not None for event in others)
+        if self._output is None:
+            self._output = [FoldedText(text(event)) for event in others]
+        return any(next(output.find(quote), None) is not None for output in self._output)
 
     def _words(self, place: QuotePlace) -> str:
         return text(self._captures[place.at].event)[place.start : place.end]
 
 
 def _is_distinct(quote: str) -> bool:
+    quote = unicodedata.normalize("NFC", quote)
     is_spaced = len(quote.split()) >= LEAST_WORDS and len(quote) >= LEAST_CHARACTERS
-    return is_spaced or (not quote.isascii() and len(quote) >= LEAST_CHARACTERS // 2)
+    return is_spaced or (len(quote) >= LEAST_CHARACTERS // 2 and any(unicodedata.category(c) == "Lo" for c in quote))
 
 
 def _is_whole(words: str, start: int, end: int) -> bool:
-    """Whether characters of a text begin and end between two words."""
+    """Whether characters of a text begin and end between two words, as far as their script divides words."""
     before, after = words[start - 1 : start], words[end : end + 1]
-    starts = not (before.isascii() and before.isalnum() and words[start].isalnum())
-    return starts and not (after.isascii() and after.isalnum() and words[end - 1].isalnum())
+    begins = not (_is_of_word(before) and _is_of_word(words[start]))
+    ends = not (_is_of_word(after) and _is_of_word(words[end - 1]))
+    return begins and ends and not unicodedata.combining(after or " ")
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() and unicodedata.category(character) != "Lo"

@@ -1,13 +1,13 @@
 """Takes what other readers found in a session (W4): the agent that was there, or a model that the user configured.
 
-Invariants: nothing is kept but places in the archive, the title and the open items; whatever a reader says passes the
-same check and then the same stages as the statements of memd's own model; words of a reader that tell an agent what to
-do are not kept.
+Invariants: nothing is kept but places in the archive, the title, the open items and the learnings; whatever a reader
+says passes the same check and then the same stages as the statements of memd's own model; words of a reader that tell
+an agent what to do are not kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -18,6 +18,7 @@ from ....protocol.event import (
     Captured,
     Origin,
     Pointed,
+    Pointer,
     Reflected,
     ReflectionAsked,
     Said,
@@ -25,13 +26,17 @@ from ....protocol.event import (
 from ....protocol.instant import from_micros
 from ....protocol.reflection import (
     AskReflection,
+    Reason,
     Reflect,
+    ReflectedLearning,
     Reflection,
     ReflectionQuestion,
     RefusedStatement,
     Statement,
 )
+from ....protocol.scope import concern_name
 from ....protocol.session import HandOver, HandoverTaken
+from ...projections.placement import agent_pool
 from ...projections.sources import SessionEntry
 from ..admission import admit
 from ..core import Core
@@ -41,7 +46,7 @@ from ..service import Handlers, Service, owner
 from ..statements import stated_spans
 from ..token_estimate import tokens
 from ..write_thread import Writer
-from .question import AGENT, ASKED, QUESTION, ReflectionProgress
+from .question import AGENT, ASKED, ReflectionProgress, question
 from .quotes import SessionQuotes
 
 Missing = Callable[[Sequence[Captured], str], Sequence[str]]
@@ -82,24 +87,31 @@ class ReflectionService(Service):
             return ReflectionQuestion(why="memd is paused, or ignores the folder of this session")
         if why := self._progress.why_not(request.document):
             return ReflectionQuestion(why=why)
-        cost = tokens(QUESTION)
+        text = question(self._perspectives(session.opened.origin))
+        cost = tokens(text)
         if not request.now:
             return ReflectionQuestion(due=True, tokens=cost)
         at = from_micros(self._now())
         self._write(session, lambda: ReflectionAsked(turn=ASKED, at=at, tokens=cost), urgent=False)
         self._activity.note("asked", f"the agent of {request.document} for a reflection, about {cost} tokens")
-        return ReflectionQuestion(due=True, text=QUESTION, tokens=cost)
+        return ReflectionQuestion(due=True, text=text, tokens=cost)
 
     def reflect(self, request: Reflect) -> Reflection:
         """Take what the agent of a session found in it. Raises NotFound, InvalidRequest."""
-        if not (request.statements or request.open or request.title.strip()):
+        if not (request.statements or request.open or request.learnings or request.title.strip()):
             raise InvalidRequest("the reflection is empty", hint="name statements with their quotes, or a title")
         session = self._stores.sources.session(request.document)
         if session is None:
             raise NotFound(f"no session {request.document!r}", hint="`memd session list` shows the sessions")
         reader = f"{AGENT}:{session.opened.origin.host}"
         reflection = self.take(
-            request.document, reader, request.at, request.statements, title=request.title, open=request.open
+            request.document,
+            reader,
+            request.at,
+            request.statements,
+            title=request.title,
+            open=request.open,
+            learnings=request.learnings,
         )
         orders = tuple(line for line in request.open if _is_order(line))
         items = tuple(line for line in request.open if line not in orders)
@@ -119,6 +131,7 @@ class ReflectionService(Service):
         *,
         title: str = "",
         open: Sequence[str] = (),
+        learnings: Sequence[ReflectedLearning] = (),
         given: Sequence[Captured] | None = None,
     ) -> Reflection:
         """Capture the statements of a reader whose quotes the session has. `given`: the only captures that the reader
@@ -129,34 +142,56 @@ class ReflectionService(Service):
             raise NotFound(f"no session {document!r}", hint="`memd session list` shows the sessions")
         captures = self._stores.archive.turns(document) if given is None else list(given)
         quotes = SessionQuotes(captures)
-        refused: list[RefusedStatement] = []
-        pointed: list[Pointed] = []
-        for number, statement in enumerate(statements):
-            answer = quotes.pointed(statement)
-            if isinstance(answer, Pointed) and self._is_hidden(document, answer):
-                answer = "hidden"
-            if isinstance(answer, Pointed):
-                pointed.append(answer)
-            else:
-                refused.append(RefusedStatement(number=number, reason=answer))
+        pointed, refused = _parted(self._pointed(document, quotes, statement) for statement in statements)
+        origin = session.opened.origin
+        lessons, refused_learnings = _parted(self._learnt(origin, captures, quotes, one) for one in learnings)
         title = " ".join(title.split())
         refused_title = title if _is_order(title) or self._missing(captures, title) else ""
         said = [captured.event.turn for captured in captures if isinstance(captured.event, Said)]
-        cost = tokens(msgspec.json.encode((title, statements, open)).decode())
+        cost = tokens(msgspec.json.encode((title, statements, open, learnings)).decode())
         event = Reflected(
             turn="",
             at=at,
             reader=reader,
             title="" if refused_title else title,
-            statements=tuple(dict.fromkeys(pointed)),
+            statements=_each_once((*pointed, *lessons)),
             upto=said[-1] if said else "",
             tokens=cost,
         )
         self._write(session, lambda: msgspec.structs.replace(event, turn=self._turn(document)), urgent=True)
         what = f"{len(pointed)} of {len(statements)} statements of {reader} taken, about {cost} tokens"
         self._activity.note("reflected", what)
-        taken = len(event.statements)
-        return Reflection(taken=taken, refused=tuple(refused), refused_title=refused_title, tokens=cost)
+        return Reflection(
+            taken=len(_each_once(pointed)),
+            refused=refused,
+            learnings=sum(len(statement.learnings) for statement in event.statements),
+            refused_learnings=refused_learnings,
+            refused_title=refused_title,
+            tokens=cost,
+        )
+
+    def _perspectives(self, origin: Origin) -> tuple[str, ...]:
+        """Return the perspectives of the agent that holds a session: where the session names none, an agent may have
+        the name of the host."""
+        pool = self._stores.sources.pool(agent_pool(origin.agent or origin.host))
+        return tuple(map(concern_name, pool.perspectives)) if pool else ()
+
+    def _pointed(self, document: str, quotes: SessionQuotes, statement: Statement) -> Pointed | Reason:
+        """Return the places of a statement, or why it is refused."""
+        found = quotes.pointed(statement)
+        return "hidden" if isinstance(found, Pointed) and self._is_hidden(document, found) else found
+
+    def _learnt(
+        self, origin: Origin, captures: Sequence[Captured], quotes: SessionQuotes, learning: ReflectedLearning
+    ) -> Pointed | Reason:
+        """Return the statement that a learning is about: a lesson, unless the reader names it with another type too."""
+        perspective, words = learning.perspective.strip(), " ".join(learning.text.split())
+        if perspective not in self._perspectives(origin):
+            return "no perspective"
+        if not words or _is_order(words) or self._missing(captures, words):
+            return "not its words"
+        found = self._pointed(origin.document, quotes, Statement(type="lesson", quotes=learning.quotes))
+        return msgspec.structs.replace(found, learnings={perspective: words}) if isinstance(found, Pointed) else found
 
     def _is_hidden(self, document: str, pointed: Pointed) -> bool:
         """Whether a quote has words of a record that the user hid."""
@@ -183,6 +218,28 @@ class ReflectionService(Service):
             self._captures.publish(CapturesCommitted(documents, urgent=urgent))
 
         self._writer.run(write).result()
+
+
+def _parted(answers: Iterable[Pointed | Reason]) -> tuple[list[Pointed], tuple[RefusedStatement, ...]]:
+    """Return the statements that were found, and the refusals with their numbers."""
+    found: list[Pointed] = []
+    refused: list[RefusedStatement] = []
+    for number, answer in enumerate(answers):
+        if isinstance(answer, Pointed):
+            found.append(answer)
+        else:
+            refused.append(RefusedStatement(number=number, reason=answer))
+    return found, tuple(refused)
+
+
+def _each_once(statements: Iterable[Pointed]) -> tuple[Pointed, ...]:
+    """Return each passage once, with what was learnt from it; its first type and its first learnings count."""
+    passages: dict[tuple[Pointer, ...], Pointed] = {}
+    for statement in statements:
+        first = passages.setdefault(statement.quotes, statement)
+        learnings = {**statement.learnings, **first.learnings}
+        passages[statement.quotes] = msgspec.structs.replace(first, learnings=learnings)
+    return tuple(passages.values())
 
 
 def _is_order(line: str) -> bool:

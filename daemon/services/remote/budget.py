@@ -1,7 +1,7 @@
-"""The tokens of a day: an estimate of each call before it, and the count after it (W4).
+"""The tokens of a day: an upper bound of each call before it, and the count after it (W4).
 
-Invariants: the sum of a day's reservations and counts is at most the cap when a call is reserved; a reservation is
-replaced only by an outcome that is known.
+Invariants: the sum of a day's reservations and counts is at most the cap when a call is reserved; a call takes at most
+its reservation at a server that keeps to `max_tokens`; a reservation is replaced only by an outcome that is known.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from .call_messages import CallAnswer
 ANSWER_TOKENS = 2_000
 """Most tokens that a server is asked to answer."""
 
-MARGIN = 1.3
-"""Tokenizers of servers differ: the estimate of what is sent is that much larger than our own count."""
-
-TRUSTED_USAGE = 50
-"""A server's count is believed up to this many times the reservation: a wrong one must not end the day for years."""
+TEMPLATE_TOKENS = 1_000
+"""Most tokens that a server adds to a body: marks of the roles, Anthropic's own instruction for tools (some 500)."""
 
 
 def local_day(now: int) -> int:
@@ -28,19 +25,19 @@ def local_day(now: int) -> int:
     return moment.year * 10_000 + moment.month * 100 + moment.day
 
 
-def estimate(body: str) -> int:
-    """Return the most tokens that a call with this body is expected to take, its answer included."""
-    return int(tokens(body) * MARGIN) + ANSWER_TOKENS
+def most_tokens(body: str) -> int:
+    """Return the most tokens that a call with this body takes, its answer included: in every tokenizer in use, a token
+    is at least one byte."""
+    return len(body.encode()) + TEMPLATE_TOKENS + ANSWER_TOKENS
 
 
 def used(reserved: RemoteReserved, body: str, answer: CallAnswer) -> int:
-    """Return the tokens that count for a call with this outcome."""
+    """Return the tokens that count for a call with this outcome, which may be more than the reserved ones."""
     match answer.outcome:
         case "refused" | "unsent":
             return 0
-        case "taken" | "dropped":
-            counted = min(answer.tokens, TRUSTED_USAGE * reserved.tokens)
-            return max(counted, tokens(body) + tokens(answer.content))
+        case "taken" | "dropped" if answer.tokens or answer.content:
+            return max(answer.tokens, tokens(body) + tokens(answer.content))
         case _:
             return reserved.tokens
 

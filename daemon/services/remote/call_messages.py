@@ -1,5 +1,5 @@
-"""Messages between the daemon and the process that calls a remote model: one call and one answer, each MessagePack
-with its length before it."""
+"""Messages between the daemon and the process that calls a remote model: the process says that it is ready, then one
+call and one answer, each MessagePack with its length before it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,27 @@ MOST_BYTES = 4 << 20
 """Longest message."""
 
 
+READY = b"+"
+"""What the process writes when it has loaded its libraries."""
+
+
 class RemoteTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A call. `bodies`: the body, and the one that the process sends instead if the server refuses the first with
-    status 400; `key_file`: the file with the key, which only the process reads, "" for none. Times in seconds."""
+    """A call. `key_file`: the file with the key, which only the process reads, "" for none; `ca_file`: the file with
+    the certificates that it trusts, "" for those of the usual authorities. Times in seconds."""
 
     url: str
     dialect: Dialect
-    bodies: tuple[str, ...]
+    body: str
     key_file: str = ""
+    ca_file: str = ""
     connect_s: float = 3.0
     deadline_s: float = 60.0
 
 
 class CallAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome of a call. `content`: what the model wrote; `tokens`: the server's count, 0 for none; `sent`: bytes
-    of all bodies; `retry_s`: how long the server asks to wait; `problem`: for `memd status`, without captured text."""
+    of the body that left; `retry_s`: how long the server asks to wait; `problem`: for `memd status`, without
+    captured text."""
 
     outcome: CallOutcome
     content: str = ""

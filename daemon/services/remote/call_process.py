@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from .call_messages import CallAnswer, RemoteTask, read_message, write_message
+from .call_messages import READY, CallAnswer, RemoteTask, read_message, write_message
 
 GRACE_S = 5.0
 """Seconds after a call's deadline at which its process is killed."""
@@ -28,15 +28,11 @@ class CallProcess:
         self._is_closed = False
 
     def call(self, task: RemoteTask, withheld: Callable[[], str]) -> CallAnswer:
-        """Return the outcome of a call. `withheld` returns why memd may not send it, "" if it may; memd asks it at the
-        last moment, so that a caller who forbids the call and then calls `end` stops it. If the process ends without
-        an answer, nobody knows whether it sent the call."""
+        """Return the outcome of a call. `withheld` returns why memd may not send it, "" if it may; memd asks it when
+        the process is ready to send, so that a caller who forbids the call and then calls `end` stops it. If the
+        process ends without an answer, nobody knows whether it sent the call."""
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         with self._lock:
-            if self._is_closed:
-                return CallAnswer(outcome="unsent", problem="memd is stopping")
-            if why := withheld():
-                return CallAnswer(outcome="unsent", problem=why)
             process = self._process = subprocess.Popen(
                 _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
             )
@@ -51,8 +47,12 @@ class CallProcess:
         timer.daemon = True
         timer.start()
         try:
-            write_message(process.stdin, task)
-            answer = read_message(process.stdout, CallAnswer)
+            is_ready = process.stdout.read(len(READY)) == READY
+            with self._lock:
+                why = self._why_not(is_ready, withheld)
+                if not why:
+                    write_message(process.stdin, task)
+            answer = CallAnswer(outcome="unsent", problem=why) if why else read_message(process.stdout, CallAnswer)
         except (OSError, ValueError):
             answer = None
         finally:
@@ -65,6 +65,12 @@ class CallProcess:
         if answer is None and late.is_set():
             return CallAnswer(outcome="timed out", problem="no answer in time")
         return answer or CallAnswer(outcome="unknown", problem=f"the call's process ended with status {status}")
+
+    def _why_not(self, is_ready: bool, withheld: Callable[[], str]) -> str:
+        """Return why the task is not given to the process, "" if it is."""
+        if self._is_closed:
+            return "memd is stopping"
+        return withheld() if is_ready else "the process of the call did not start: the log tells why"
 
     def end(self, *, for_good: bool = False) -> None:
         """End the call that runs, if there is one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import ssl
 import stat
 import sys
 import threading
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from ....protocol.errors import InvalidRequest
-from .call_messages import CallAnswer, RemoteTask, read_message, write_message
+from .call_messages import READY, CallAnswer, RemoteTask, read_message, write_message
 from .dialects import content_of, headers, path
 from .provider import check_url
 
@@ -31,27 +32,39 @@ MOST_RESPONSE = 1 << 20
 FORBIDDEN = (errno.EAFNOSUPPORT, errno.EPERM, errno.EACCES)
 """What opening a socket gives where the unit of systemd allows none."""
 
-BAD_FORM = 400
-CLIENT_ERROR, SERVER_ERROR, REDIRECT = range(400, 500), range(500, 600), range(300, 400)
+CLIENT_ERROR, REDIRECT = range(400, 500), range(300, 400)
+FIELDS = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
+"""Headers of every call. A compressed answer is not unpacked: a small one may become gigabytes."""
 
 
-class Unreadable(Exception):
-    """The key's file can't be used."""
+class Unusable(Exception):
+    """A file that the call needs can't be used."""
 
 
 def key_in(file: str) -> str:
-    """Return the key in a file. Raises Unreadable for a file that others may read."""
+    """Return the key in a file. Raises Unusable for a file that others may read, and for text that is no key."""
     if not file:
         return ""
     try:
         status = os.stat(file)
         if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.getuid():
-            raise Unreadable("the file with the key is open to others: `memd remote key` writes it anew")
-        return Path(file).read_text(encoding="ascii").strip()
+            raise Unusable("the file with the key is open to others: `memd remote key` writes it anew")
+        key = Path(file).read_text(encoding="ascii").strip()
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:
-        raise Unreadable(f"the file with the key can't be read: {type(error).__name__}") from error
+        raise Unusable(f"the file with the key can't be read: {type(error).__name__}") from error
+    if not key.isprintable() or " " in key:
+        raise Unusable("the file with the key holds more than a key: `memd remote key` writes it anew")
+    return key
+
+
+def trusted(ca_file: str) -> ssl.SSLContext | bool:
+    """Return the certificates to trust. Raises Unusable for a file without any."""
+    try:
+        return ssl.create_default_context(cafile=os.path.expanduser(ca_file)) if ca_file else True
+    except OSError as error:
+        raise Unusable(f"`ca_file` in [remote] can't be read: {type(error).__name__}") from error
 
 
 class HttpCall:
@@ -60,56 +73,43 @@ class HttpCall:
     def __init__(self, task: RemoteTask, monotonic: Callable[[], float]) -> None:
         self._task, self._monotonic = task, monotonic
         self._end = monotonic() + task.deadline_s
-        self._sent = 0
+        self._body = task.body.encode()
 
     def answer(self) -> CallAnswer:
-        """Send the task's bodies until the server takes one."""
-        task = self._task
+        """Send the task's body and read the response."""
+        task, sent = self._task, len(self._body)
         try:
             check_url(task.url)
-            key = key_in(task.key_file)
-        except (InvalidRequest, Unreadable) as error:
+            fields, certificates = {**FIELDS, **headers(task.dialect, key_in(task.key_file))}, trusted(task.ca_file)
+        except (InvalidRequest, Unusable) as error:
             return CallAnswer(outcome="unsent", problem=str(error))
         timeout = httpx.Timeout(task.deadline_s, connect=task.connect_s)
-        with httpx.Client(trust_env=False, follow_redirects=False, timeout=timeout) as client:
-            for number, body in enumerate(task.bodies, 1):
-                answer = self._send(client, body, key)
-                if answer.status != BAD_FORM or number == len(task.bodies):
-                    return answer
-        return CallAnswer(outcome="unsent", problem="there is nothing to send")
-
-    def _send(self, client: httpx.Client, body: str, key: str) -> CallAnswer:
-        task, encoded = self._task, body.encode()
-        fields = {"content-type": "application/json", "accept": "application/json", **headers(task.dialect, key)}
-        url = task.url + path(task.dialect)
         try:
-            with client.stream("POST", url, content=encoded, headers=fields) as response:
-                self._sent += len(encoded)
+            with (
+                httpx.Client(trust_env=False, follow_redirects=False, timeout=timeout, verify=certificates) as client,
+                client.stream("POST", task.url + path(task.dialect), content=self._body, headers=fields) as response,
+            ):
                 return self._outcome(response)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            problem = f"{urlsplit(task.url).netloc}: {type(error).__name__}"
-            if any(f"[Errno {number}]" in str(error) for number in FORBIDDEN):
-                problem = "this system forbids memd to connect: docs/REMOTE.md tells how to allow it"
-            return CallAnswer(outcome="unsent", sent=self._sent, problem=problem)
+            return CallAnswer(outcome="unsent", problem=_unconnected(urlsplit(task.url).netloc, error))
         except httpx.TimeoutException:
-            return CallAnswer(outcome="timed out", sent=max(self._sent, len(encoded)), problem="no answer in time")
+            return CallAnswer(outcome="timed out", sent=sent, problem="no answer in time")
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            sent = max(self._sent, len(encoded))
             return CallAnswer(outcome="failed", sent=sent, problem=f"the answer broke off: {type(error).__name__}")
 
     def _outcome(self, response: httpx.Response) -> CallAnswer:
-        status, sent = response.status_code, self._sent
-        if status in CLIENT_ERROR:
-            retry_s = _seconds(response.headers.get("retry-after", ""))
-            problem = f"the server refused the call with status {status}"
-            return CallAnswer(outcome="refused", sent=sent, status=status, retry_s=retry_s, problem=problem)
+        status, sent = response.status_code, len(self._body)
         if status != HTTPStatus.OK:
-            what = "redirected" if status in REDIRECT else "failed" if status in SERVER_ERROR else "answered"
-            problem = f"the server {what} with status {status}"
-            retry_s = _seconds(response.headers.get("retry-after", ""))
-            return CallAnswer(outcome="failed", sent=sent, status=status, retry_s=retry_s, problem=problem)
+            what = "redirected" if status in REDIRECT else "refused" if status in CLIENT_ERROR else "failed"
+            return CallAnswer(
+                outcome="refused" if status in CLIENT_ERROR else "failed",
+                sent=sent,
+                status=status,
+                retry_s=_seconds(response.headers.get("retry-after", "")),
+                problem=f"the server {what} the call with status {status}",
+            )
         received = bytearray()
-        for chunk in response.iter_bytes():
+        for chunk in response.iter_raw():
             received += chunk
             if self._monotonic() > self._end:
                 return CallAnswer(outcome="timed out", sent=sent, status=status, problem="no whole answer in time")
@@ -118,6 +118,16 @@ class HttpCall:
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
         content, tokens = content_of(self._task.dialect, bytes(received), is_stream)
         return CallAnswer(outcome="taken", content=content, tokens=tokens, sent=sent, status=status)
+
+
+def _unconnected(host: str, error: httpx.TransportError) -> str:
+    """Return why there is no connection, for `memd status`."""
+    words = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in words:
+        return f"{host} has a certificate that memd does not trust: docs/REMOTE.md tells how to name its authority"
+    if any(f"[Errno {number}]" in words for number in FORBIDDEN):
+        return "this system forbids memd to connect: docs/REMOTE.md tells how to allow it"
+    return f"{host}: {type(error).__name__}"
 
 
 def _seconds(words: str) -> float:
@@ -134,6 +144,8 @@ def main() -> None:
     """Answer the one task of the daemon."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints never lies between the answers
+    answers.write(READY)
+    answers.flush()
     task = read_message(sys.stdin.buffer, RemoteTask)
     if task is None:
         return

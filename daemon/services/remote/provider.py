@@ -27,8 +27,9 @@ KNOWN: dict[str, tuple[str, Dialect]] = {
 """Providers by name, each with its address and dialect."""
 
 SERVICES = ("openai", "anthropic")
-_SERVICE_HOSTS = tuple(urlsplit(KNOWN[name][0]).hostname for name in SERVICES)
 """Providers whose servers no user controls."""
+
+_SERVICE_HOSTS = _OPENAI, _ = tuple(urlsplit(KNOWN[name][0]).hostname for name in SERVICES)
 
 _HINT = "give ollama, openai, anthropic, or an address such as https://models.example.org/v1"
 _FAMILY = re.compile(r"[a-z]+")
@@ -54,6 +55,11 @@ class RemoteChoice(msgspec.Struct, frozen=True, kw_only=True):
         return urlsplit(self.url).netloc.lower()
 
     @property
+    def is_openai(self) -> bool:
+        """Whether the server is OpenAI's own."""
+        return urlsplit(self.url).hostname == _OPENAI
+
+    @property
     def family(self) -> str:
         """The letters that the model's own name begins with, such as `qwen` of `qwen3:8b`: what a consent covers."""
         name = self.model.rsplit("/", 1)[-1].lower()
@@ -70,13 +76,23 @@ def choice_of(provider: str, model: str, dialect: Dialect | Literal[""], trusted
     name = provider.strip().lower()
     url, usual = KNOWN.get(name, (provider.strip().rstrip("/"), "openai"))
     check_url(url)
-    if trusted and (name in SERVICES or urlsplit(url).hostname in _SERVICE_HOSTS):
-        raise InvalidRequest(f"{name} is a service of others", hint="--trust-endpoint is for a server that you control")
     if name not in KNOWN:
         name = urlsplit(url).netloc.lower()
-    if not model.strip() or not model.isprintable():
+    choice = RemoteChoice(provider=name, url=url, dialect=dialect or usual, model=model.strip(), trusted=trusted)
+    check_choice(choice)
+    return choice
+
+
+def check_choice(choice: RemoteChoice) -> None:
+    """Raise InvalidRequest for a choice that memd does not send to, also one that was written into the file by hand."""
+    check_url(choice.url)
+    if choice.trusted and urlsplit(choice.url).hostname in _SERVICE_HOSTS:
+        hint = "--trust-endpoint is for a server that you control"
+        raise InvalidRequest(f"{choice.provider} is a service of others", hint=hint)
+    if choice.provider not in (*(name for name, known in KNOWN.items() if known[0] == choice.url), choice.host):
+        raise InvalidRequest("the provider's name is not that of its address", hint=_HINT)
+    if not choice.model or not choice.model.isprintable():
         raise InvalidRequest("the model has no name", hint="name it as the server does: --model qwen3:8b")
-    return RemoteChoice(provider=name, url=url, dialect=dialect or usual, model=model.strip(), trusted=trusted)
 
 
 def check_url(url: str) -> None:
@@ -114,7 +130,7 @@ class ChoiceFile:
         """Return the choice; None without one, or for a file that does not hold a valid one."""
         try:
             choice = _choice.decode(self._file.read_bytes())
-            check_url(choice.url)
+            check_choice(choice)
         except (OSError, msgspec.MsgspecError, InvalidRequest):
             return None
         return choice

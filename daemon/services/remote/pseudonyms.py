@@ -32,8 +32,10 @@ _NOBODY = frozenset(
 _ROLES = frozenset("user assistant tool document".split())
 _TOKEN = re.compile(r"‹(?:path|user|host|mail|ip|name)-\d+›|" + re.escape(REPOSITORY))
 _SEGMENT = r"[^\s\"'`<>|:;,()\[\]{}*?\\/‹›]+"
-_POSIX = rf"(?<![\w./~:›-])(?:~(?:/{_SEGMENT})+|/{_SEGMENT}(?:/{_SEGMENT})+)/?"
-_WINDOWS = r"(?<![\w])[A-Za-z]:\\(?:[^\s\"'`<>|:;,()\[\]{}*?\\/]+\\?)+"
+_POSIX = (
+    rf"(?:(?<![\w./~›-])/{_SEGMENT}(?:/{_SEGMENT})+|(?:(?<![\w./~›-])~|\$HOME\b|\${{HOME}}|file://)(?:/{_SEGMENT})+)/?"
+)
+_WINDOWS = r"(?:(?<!\w)[A-Za-z]:|\\\\[\w.-]+)\\(?:[^\s\"'`<>|:;,()\[\]{}*?\\/]+\\?)+"
 _MAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 _IPV4 = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d)"
 _IPV6 = r"(?<![\w:.])(?=[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:)[0-9A-Fa-f:]{4,39}(?![\w:])"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
 from typing import NamedTuple
 
 from ....protocol.event import Captured, Said, text
@@ -26,6 +27,9 @@ PEOPLE_RECORDS = 2_000
 """Newest records of a pool that are searched for names of people."""
 
 _UNANSWERED = frozenset({"failed", "timed out", "unknown"})
+_TOO_LONG = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Statuses with which a server refuses this part, such as one that is longer than its model reads: the next one may
+pass."""
 
 
 class NextPart(NamedTuple):
@@ -115,7 +119,8 @@ class ReadingQueue:
         return lambda captured: (captured.event.at, text(captured.event)) in said
 
     def _is_given_up(self, choice: RemoteChoice, document: str, upto: int) -> bool:
-        """Return whether the answer to a part never came, `TRIES` times."""
+        """Return whether the answer to a part never came, or the server refused the part, `TRIES` times."""
         calls = [call for call in self._stores.remote.calls() if call.reserved.document == document]
         tries = [call for call in calls if (call.reserved.reader, call.reserved.upto) == (choice.reader, upto)]
-        return sum(call.outcome in _UNANSWERED for call in tries) >= TRIES
+        in_vain = (call.outcome in _UNANSWERED or (call.settled and call.settled.status in _TOO_LONG) for call in tries)
+        return sum(map(bool, in_vain)) >= TRIES

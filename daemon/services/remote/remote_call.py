@@ -8,10 +8,12 @@ were sent; a call without a known outcome keeps its reservation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
 import msgspec
 
+from ....protocol.errors import NotFound, StorageFull
 from ....protocol.event import Captured, SentPart
 from ....protocol.operation import RemoteReserved, RemoteSettled
 from ....protocol.reflection import Reflection, Statement
@@ -21,7 +23,7 @@ from ...projections.stores import Stores
 from ...storage.archive import decode
 from ...world import World
 from ..write_thread import Writer
-from .budget import estimate, local_day, used
+from .budget import local_day, most_tokens, used
 from .call_messages import CallAnswer, RemoteTask
 from .call_process import CallProcess
 from .consent import ConsentCheck
@@ -73,21 +75,38 @@ class RemoteCaller:
         self._stores, self._writer, self._world, self._config = stores, writer, world, config
         self._consents, self._queue, self._choice, self._key_file = consents, queue, choice, key_file
         self._take, self._distil = take, distil
+        self._plain: RemoteChoice | None = None  # the last model that took the plain form alone
         self.process = CallProcess()
 
+    def bodies(self, choice: RemoteChoice, session: str) -> tuple[str, ...]:
+        """Return the body of a call, and the one that memd sends if the server refuses the first one's form."""
+        forms = bodies(choice, session)
+        return forms[-1:] if choice == self._plain else forms
+
     def call(self, choice: RemoteChoice, following: NextPart) -> CallResult:
-        """Send one part of a session and take the answer."""
-        forms = bodies(choice.dialect, choice.model, following.part.text)
-        reserved = self._writer.run(lambda: self._reserve(choice, following, forms[0])).result()
+        """Send one part of a session and take the answer; if the server refuses the form, once more in another call."""
+        first, *other = self.bodies(choice, following.part.text)
+        result = self._send(choice, following, first)
+        if not other or result.answer is None or result.answer.status != HTTPStatus.BAD_REQUEST:
+            return result
+        result = self._send(choice, following, other[0])
+        if result.answer is not None and result.answer.status == HTTPStatus.OK:
+            self._plain = choice
+        return result
+
+    def _send(self, choice: RemoteChoice, following: NextPart, body: str) -> CallResult:
+        rules = self._config().remote
+        reserved = self._writer.run(lambda: self._reserve(choice, following, body)).result()
         if isinstance(reserved, str):
             return CallResult(withheld=reserved)
         self._distil()
         task = RemoteTask(
             url=choice.url,
             dialect=choice.dialect,
-            bodies=forms,
+            body=body,
             key_file=self._key_file(choice.host),
-            deadline_s=self._config().remote.deadline_s,
+            ca_file=rules.ca_file,
+            deadline_s=rules.deadline_s,
         )
         answer = self.process.call(task, lambda: self._withheld(choice, following))
         reach("remote:answered")
@@ -95,7 +114,7 @@ class RemoteCaller:
         settled = RemoteSettled(
             id=reserved.id,
             outcome=answer.outcome,
-            tokens=used(reserved, forms[0], answer),
+            tokens=used(reserved, body, answer),
             size=answer.sent,
             pointed=reflection.taken,
             dropped=len(reflection.refused) + invalid,
@@ -120,7 +139,10 @@ class RemoteCaller:
         part = following.part
         statements = [_shown(part, statement) for statement in statements]
         at = part.given[-1].event.at
-        reflection = self._take(following.document, choice.reader, at, statements, given=part.given)
+        try:
+            reflection = self._take(following.document, choice.reader, at, statements, given=part.given)
+        except (NotFound, StorageFull) as error:
+            return msgspec.structs.replace(answer, outcome="unknown", problem=error.message), nothing, 0
         reach("remote:taken")
         if read is None:
             return msgspec.structs.replace(answer, outcome="dropped", problem="the answer is no list"), reflection, 0
@@ -147,7 +169,7 @@ class RemoteCaller:
         cap = self._config().remote.daily_tokens
         if why := self._withheld(choice, following):
             return why
-        day, tokens = local_day(self._world.now()), estimate(body)
+        day, tokens = local_day(self._world.now()), most_tokens(body)
         if self._stores.remote.day(day).tokens + tokens > cap:
             return f"today's {cap:,} tokens do not suffice"
         id = self._world.token(8).hex()

@@ -38,7 +38,6 @@ from ..write_thread import Writer
 from .budget import interrupted, local_day
 from .call_messages import CallAnswer
 from .consent import PRIVATE, ConsentCheck
-from .dialects import bodies
 from .provider import READER, ChoiceFile, RemoteChoice, choice_of
 from .reading_queue import ReadingQueue
 from .remote_call import KEPT_TEXTS, RemoteCaller, Takes, sent_text
@@ -132,9 +131,10 @@ class RemoteService(Service):
     def consent(self, request: ConsentRemote) -> RemoteState:
         """Give the consent for a pool and the chosen model, or withdraw all of a pool. Raises InvalidRequest without a
         chosen model, NotFound."""
-        pool = self._stores.aliases.home(self._directory.named(request.pool))
+        home = self._stores.aliases.home
+        pool = home(self._directory.named(request.pool))
         if request.withdraw:
-            held = [consent for consent in self._consented() if consent.pool == pool]
+            held = [consent for consent in self._consented() if home(consent.pool) == pool]
             operations = [msgspec.structs.replace(consent, until="") for consent in held]
         else:
             operations = [self._given(self._chosen(), pool, request)]
@@ -168,7 +168,7 @@ class RemoteService(Service):
             raise NotFound(f"no session {request.session!r}", hint="`memd session list` shows the sessions")
         parts = [part for _, part in zip(range(PREVIEWED), self._queue.parts(choice, session), strict=False)]
         why = self._consents.check(choice, session).why or ("" if parts else "there is nothing left to send of it")
-        texts = tuple(bodies(choice.dialect, choice.model, part.text)[0] for part in parts)
+        texts = tuple(self._caller.bodies(choice, part.text)[0] for part in parts)
         return RemotePreview(document=document, url=choice.url, bodies=texts, state=why)
 
     def _sent(self, id: str) -> RemotePreview:

@@ -63,7 +63,8 @@ def addresses(client: Client, id: str) -> list[str]:
         "/memories/unknown-id",
         "/activity/sessions?words=press",
     )
-    return [*whole, *forms, *parts, *told, *more]
+    mapped = ("/map", "/map?around=SQLite", "/map?as_of=2026-03-05T00:00:00Z", "/?as_of=2026-03-05T00:00:00Z")
+    return [*whole, *forms, *parts, *told, *more, *mapped]
 
 
 def violations(tab: OpenPage) -> list[str]:

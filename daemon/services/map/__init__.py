@@ -1,0 +1,1 @@
+"""The memory as a whole: what is in it, and when it changed."""
