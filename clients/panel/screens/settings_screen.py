@@ -68,19 +68,15 @@ def _entries(setting: Setting, path: str, values: Table, defaults: Table) -> Ite
         )
 
 
-def grouped(settings: Sequence[Setting]) -> Iterator[tuple[SettingGroup, str]]:
-    """Yield the settings by group, each with what its table is for, "" where each setting says so itself."""
+def grouped(settings: Sequence[Setting]) -> Iterator[SettingGroup]:
+    """Yield the settings by group; those that no group names come last."""
     by_name = {setting.name: setting for setting in settings}
     placed = {name for names in GROUPS.values() for name in names}
     groups = {**GROUPS, OTHERS: tuple(name for name in by_name if name not in placed)}
     for title, names in groups.items():
-        here = [by_name[name] for name in names if name in by_name]
-        single = [setting for setting in here if next(entries_of(setting)) == setting]
-        if single:
-            yield SettingGroup(title, single), ""
-        for table in here:
-            if table not in single:
-                yield SettingGroup(title, list(entries_of(table))), table.about
+        here = [entry for name in names if name in by_name for entry in entries_of(by_name[name])]
+        if here:
+            yield SettingGroup(title, here)
 
 
 async def show(request: Request) -> Response:

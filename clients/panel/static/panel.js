@@ -70,13 +70,15 @@ as HTML that its templates escaped; this script inserts none. */
     }
   }
 
-  /* The screen is asked for again, unless the user is writing; what had the focus has it again. */
+  /* The screen is asked for again, unless the user is writing; what had the focus has it again, what was open is. */
   async function refresh() {
     const field = document.activeElement;
     const edits = view.querySelector("[data-edits]");
     if (edits || field?.matches("input:not([type=range]), textarea, select")) return;
     const id = field?.id, scroll = [scrollX, scrollY];
+    const opened = [...view.querySelectorAll("details[open][id]")].map((part) => part.id);
     await htmx.ajax("GET", location.pathname + location.search, { target: "#view", swap: "innerHTML" });
+    for (const part of opened) document.getElementById(part)?.setAttribute("open", "");
     if (id) document.getElementById(id)?.focus({ preventScroll: true });
     scrollTo(...scroll);
   }

@@ -203,7 +203,12 @@ def test_what_agents_got_is_the_text_that_they_received_U8_U9(
     assert happened(tab, "Claude Code received").count() == 1
     tab.go("/activity?who=memd")
     tab.find("summary >> text=What memd does right now").click()
-    assert "injected" in tab.text("details.card")
+    assert "injected" in tab.text("#events")
+    with daemon.client() as client:
+        client.remember("My timezone is Europe/Berlin.", cwd=str(panel.folder))
+    daemon.settle()
+    tab.page.wait_for_function("document.querySelector('#events')?.innerText.includes('orchard')")
+    assert tab.find("#events[open]").count() == 1, "what is open stays open when the page is told of news"
 
 
 @needs_browser
