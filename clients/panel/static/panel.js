@@ -136,7 +136,8 @@ as HTML that its templates escaped; this script inserts none. */
     if (!rows.length) return;
     const now = rows.findIndex((row) => row.contains(document.activeElement));
     const row = rows[Math.min(Math.max(now + step, 0), rows.length - 1)];
-    (row.matches("a, button, [tabindex]") ? row : row.querySelector("a, button, [tabindex]"))?.focus();
+    const focusable = "a, button, summary, [tabindex]";
+    (row.matches(focusable) ? row : row.querySelector(focusable))?.focus();
   }
 
   function press(name) {

@@ -21,7 +21,13 @@ def home(home: dict[str, str]) -> dict[str, str]:
 def test_a_setting_is_changed_refused_in_place_and_given_back_U6(
     daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
 ) -> None:
-    tab = opened().go("/settings")
+    tab = opened()
+    for key in ("g", "t"):
+        tab.page.keyboard.press(key)
+    tab.find("h1 >> text=Settings").wait_for()
+    for key in ("j", "Enter"):
+        tab.page.keyboard.press(key)
+    assert tab.find("#setting-ignored-folders[open]").count() == 1
     with daemon.client() as client:
         before = {setting.name: setting for setting in client.settings().settings}
         file = client.settings().file
@@ -32,6 +38,7 @@ def test_a_setting_is_changed_refused_in_place_and_given_back_U6(
         row.get_by_role("button", name="Save").click()
         tab.find("#says-relevance-floor .bad").wait_for()
         assert "memd changed nothing" in tab.text("#says-relevance-floor")
+        assert tab.page.evaluate("scrollY") == 0, "the refusal stands where the user looks"
         row.locator("input[type=text]").fill("0.4")
         tab.page.keyboard.press("Enter")
         tab.find("#notice >> text=relevance_floor is 0.4 now").wait_for()
