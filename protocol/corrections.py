@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from .instant import Instant
-from .record import Record, Status
+from .record import Record, Span, Status
 from .request_fields import Many, Names, Request
 from .scope import Perspective
 
@@ -154,8 +154,9 @@ class Decide(Request, tag="decide", frozen=True, kw_only=True):
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """A proposal to forget `record`, to replace it by `against` (`conflict`), or to merge it into that (`duplicate`).
-    `line` and `against_line`: texts of the two, "" for a missing record; `label` and `reason`: from the rule that found
-    it."""
+    `line` and `against_line`: texts of the two, "" for a missing record; `evidence` and `against_evidence`: the
+    captured words that they rest on; `label` and `reason`: from the rule that found it; `if_nothing`: what happens as
+    long as the user decides nothing, "" unless the proposal is open."""
 
     id: str
     what: Literal["forget", "conflict", "duplicate"]
@@ -168,6 +169,9 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     reason: str = ""
     at: int = 0
+    evidence: tuple[Span, ...] = ()
+    against_evidence: tuple[Span, ...] = ()
+    if_nothing: str = ""
 
 
 class Inbox(msgspec.Struct, frozen=True, kw_only=True):

@@ -38,9 +38,11 @@ class Slumbered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListFading(ScopedRequest, tag="fading", frozen=True, kw_only=True):
-    """List the records that sleep will archive next if nobody uses them (T9), the soonest first."""
+    """List the records that sleep will archive next if nobody uses them (T9), the soonest first. `after_days`: only
+    those that are below the floor after this many active days; 0 for all."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=500)] = 20
+    after_days: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 0
 
 
 class Fading(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,10 +52,26 @@ class Fading(msgspec.Struct, frozen=True, kw_only=True):
     days_left: float
 
 
+class FadingBin(msgspec.Struct, frozen=True, array_like=True):
+    """How many records have at least `days` active days left, and less than the width of a bin more."""
+
+    days: int
+    records: int
+
+
 class FadingList(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `fading`: the first of `total` decaying records. `overdue`: past their review date (T12)."""
+    """Reply to `fading`: the first of `total` decaying records. `overdue`: past their review date (T12).
+
+    `gone`: records below the floor after `after_days`; `histogram`: those of `total` whose kind decays, by days left,
+    without empty bins, of `bin_days` each; `retention`: by level, the share of its strength that an unused record has
+    after `after_days`, or after one day.
+    """
 
     records: tuple[Fading, ...]
     scope: tuple[str, ...]
     total: int
     overdue: tuple[Record, ...] = ()
+    gone: int = 0
+    bin_days: int = 1
+    histogram: tuple[FadingBin, ...] = ()
+    retention: tuple[float, ...] = ()

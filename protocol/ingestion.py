@@ -5,15 +5,18 @@ The client reads files and asks the user; the daemon keeps nothing of a decision
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
-from .record import Record
+from .record import Record, record_id
 from .request_fields import Request, ScopedRequest
 
 SUMMARY = "summary"
 """Tag of a record that summarises a document: lines of its words, each with the number of its passage."""
+
+TURN = "summary"
+"""The turn in the id of a summary."""
 
 SUMMARY_TOKENS = 1000
 """Most tokens of a summary."""
@@ -26,11 +29,19 @@ ITEMS_LIMIT = 20
 
 WEIGHED_ITEMS = 5000
 
+WeighedBy = Literal["both", "worth", "topic"]
+
+
+def summary_id(document: str) -> str:
+    """Return the id of the summary of a document, which has at most one."""
+    return record_id("note", document, TURN, 0, 0)
+
 
 class WeighItems(Request, tag="weigh_items", frozen=True, kw_only=True):
-    """Tell the worth and the topic of each of these texts, as a job; memd stores nothing of it (W12)."""
+    """Tell the worth or the topic of each of these texts, or both, as a job; memd stores nothing of it (W12)."""
 
     texts: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=WEIGHED_ITEMS)]
+    by: WeighedBy = "both"
 
 
 class SummariseDocument(Request, tag="summarise_document", frozen=True, kw_only=True):

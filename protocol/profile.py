@@ -25,6 +25,10 @@ class Profile(ScopedRequest, tag="profile", frozen=True, kw_only=True):
 
     A hook sends this on every turn with its session (`document`, `host:session`); the reply's `due` depends on
     `delivery` and `trigger`. `prompt`: the turn's prompt, as a question (Q13); memd reads its start and its end.
+
+    `as_of`, `believed_at`: what it said then, as in `recall` (Q12). Such a profile is never due, takes no prompt and
+    has no section on the last session. `assuming`: what it would say if these records were so, for the preview of a
+    change; of the owner alone.
     """
 
     budget_tokens: Many = 500
@@ -33,6 +37,9 @@ class Profile(ScopedRequest, tag="profile", frozen=True, kw_only=True):
     delivery: Delivery = "per_turn"
     trigger: Trigger = "turn"
     prompt: str = ""
+    as_of: str = ""
+    believed_at: str = ""
+    assuming: Annotated[tuple[Record, ...], msgspec.Meta(max_length=16)] = ()
 
 
 class PromptMemories(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +83,12 @@ class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     why: str = ""
     note: str = ""
     recalled: PromptMemories | None = None
+
+
+def changed_lines(before: ProfileText, after: ProfileText) -> tuple[list[str], list[str]]:
+    """Return the lines of records that `after` no longer has, and those that it has instead, in their order."""
+    then, now = ([text.text[line.start : line.end] for line in text.lines] for text in (before, after))
+    return [line for line in then if line not in now], [line for line in now if line not in then]
 
 
 class Printed(Request, tag="printed", frozen=True, kw_only=True):
@@ -131,11 +144,13 @@ class GetContext(ScopedRequest, tag="context", frozen=True, kw_only=True):
     """Return the context package of a folder: L1 in full, L2 by tag and project, L3 of the last `days` (Q11).
 
     `tags`: only L2 records with one of them; by default all of the project, and those of the user that share a
-    frequent tag of its recent records."""
+    frequent tag of its recent records. `as_of`, `believed_at` as in `recall` (Q12)."""
 
     agent: str = ""
     tags: Names = ()
     days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 14
+    as_of: str = ""
+    believed_at: str = ""
 
 
 class Selected(msgspec.Struct, frozen=True, kw_only=True):

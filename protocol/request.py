@@ -325,5 +325,7 @@ QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus
 
 
 def is_quick(request: Request) -> bool:
-    """Return whether memd answers a request from memory; a deep recall reads the archive."""
-    return type(request) in QUICK and not (isinstance(request, Recall) and request.deep)
+    """Return whether memd answers a request from memory; a deep recall reads the archive, a profile
+    of another time the journal."""
+    is_past = isinstance(request, Profile) and bool(request.as_of or request.believed_at)
+    return type(request) in QUICK and not is_past and not (isinstance(request, Recall) and request.deep)

@@ -138,7 +138,8 @@ class AgentText(NamedTuple):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """A clause, its words on one line, its worth in [0, 1], and the unit vector of its words, float32 as bytes."""
+    """A clause, its words on one line, its worth (in [0, 1], more if another reader pointed at it), and the unit vector
+    of its words, float32 as bytes."""
 
     span: Span
     words: str
@@ -147,7 +148,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Weight(msgspec.Struct, frozen=True, kw_only=True):
-    """The worth in [0, 1] of an item that a user may choose, and the unit vector of its words."""
+    """The worth in [0, 1] of an item that a user may choose, and the unit vector of its words: 0 and empty for one that
+    was not asked for."""
 
     worth: float
     vector: bytes

@@ -1,7 +1,8 @@
 """An extractive summary: the points of a text that say most, in the order of the text (W12).
 
 Greedy, by maximal marginal relevance (Carbonell and Goldstein 1998): the worth of a point times how far it is from what
-is said already. Every chunk has one point first, while there is room; then the best of all.
+is said already, by the root of its price, so that one long point does not take the room of three (Lin and Bilmes 2010).
+Every chunk has one point first, while there is room; then the best of all.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class _Greedy:
         fits = allowed & self._is_open & (self._prices <= self._room) & (self._nearest < SAID)
         if not fits.any():
             return None
-        gain = np.where(fits, self._worth * (1 - np.clip(self._nearest, 0, 1)), -1.0)
+        gain = np.where(fits, self._worth * (1 - np.clip(self._nearest, 0, 1)) / np.sqrt(self._prices), -1.0)
         return int(np.argmax(np.round(gain, 6)))
 
     def _take(self, at: int) -> None:

@@ -8,10 +8,13 @@ people say: it counts half.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..protocol.event import Wrote, text
+from ..protocol.ingestion import WeighedBy
 from ..protocol.record import QUOTE_LIMIT, Span
 from . import documents
 from . import extraction_gate as gate
@@ -32,12 +35,12 @@ BESIDE = 300
 LEANING = 0.6
 """Factor on the worth of a clause that needs the one before it: "Therefore …", "This only affects …"."""
 
+POINTED = 3.0
+"""Worth of words that another reader pointed at: those of a clause are 1 at most."""
+
 MOST_SALIENT = 3.0
 WEIGHED_CHARACTERS = 1000
 """Characters of an item that decide what it is about."""
-
-SAFETY = 2
-"""How many times as many clauses are scanned as points are wanted, because the scan rejects some."""
 
 
 class PointReader:
@@ -46,39 +49,55 @@ class PointReader:
     def __init__(self, reader: gate.ClauseReader, embedder: SentenceEmbedder, scan: Scan) -> None:
         self._reader, self._embedder, self._scan = reader, embedder, scan
 
-    def points(self, items: Sequence[Item], most: int, read: int) -> tuple[Point, ...]:
-        """Return at most `most` points of these captures in the order of the text. `read`: clauses that the distiller
-        reads; of more, those that their place and length recommend."""
-        clauses = [(item, place, clause) for item in items for place, clause in _clauses(item)]
+    def points(self, items: Sequence[Item], most: int, read: int, pointed: Sequence[Span] = ()) -> tuple[Point, ...]:
+        """Return at most `most` points of these captures in the order of the text, which `safe` has to judge. `read`:
+        clauses that the distiller reads; of more, those that their place and length recommend; `pointed`: words that
+        another reader pointed at, which come first (W4)."""
+        named = [(item, clause) for item in items for clause in _clauses_at(item, pointed)]
+        clauses = [
+            (item, place, clause)
+            for item in items
+            for place, clause in _clauses(item)
+            if not any(item is its and clause.start < its_.end and its_.start < clause.end for its, its_ in named)
+        ]
         if len(clauses) > read:
             ranked = sorted(clauses, key=lambda row: -selection().probability(features(row[1], row[2], None)))
             kept = {id(clause) for _, _, clause in ranked[:read]}
             clauses = [row for row in clauses if id(row[2]) in kept]
-        weighed = [(self._worth(place, clause), item, clause) for item, place, clause in clauses]
+        weighed = [(POINTED, item, clause) for item, clause in named]
+        weighed += [(self._worth(place, clause), item, clause) for item, place, clause in clauses]
         weighed.sort(key=lambda row: -row[0])
-        safe = self._safe(weighed[: most * SAFETY])[:most]
-        if not safe:
-            return ()
-        words = [" ".join(candidate.quote.split()) for candidate in safe]
-        vectors = self._embedder.embed(words).astype("<f4")
+        best = list(islice((row for row in weighed if not flags_of(_surroundings(*row[1:]))), most))
+        words = [" ".join(clause.text.split()) for _, _, clause in best]
         points = [
-            Point(span=candidate.span, words=line, worth=candidate.score, vector=vector.tobytes())
-            for candidate, line, vector in zip(safe, words, vectors, strict=True)
+            Point(span=_span(item, clause), words=line, worth=worth, vector=vector.tobytes())
+            for (worth, item, clause), line, vector in zip(best, words, self._embed(words), strict=True)
         ]
         order = {item.captured.event.turn: at for at, item in enumerate(items)}
         return tuple(sorted(points, key=lambda point: (order[point.span.turn], point.span.start)))
 
-    def weigh(self, texts: Sequence[str]) -> tuple[Weight, ...]:
+    def safe(self, items: Sequence[Item], points: Sequence[Point]) -> tuple[Point, ...]:
+        """Return the points of these captures that neither the rules nor the injection model takes for an order, and
+        that hold no secret."""
+        by_turn = {item.captured.event.turn: item for item in items}
+        candidates = tuple(_candidate(by_turn[point.span.turn], point, at) for at, point in enumerate(points))
+        scanned = self._scan(Batch(items=tuple(items), candidates=candidates)).candidates
+        taken = {candidate.ordinal for candidate in scanned if not candidate.flags}
+        return tuple(point for at, point in enumerate(points) if at in taken)
+
+    def weigh(self, texts: Sequence[str], by: WeighedBy = "both") -> tuple[Weight, ...]:
         """Return the weight of each text; one that reads like an order to an agent is worth nothing."""
-        if not texts:
-            return ()
         fronts = [words[:WEIGHED_CHARACTERS] for words in texts]
-        vectors = self._embedder.embed([" ".join(words.split()) or "-" for words in fronts]).astype("<f4")
-        worths = (0.0 if flags_of(words) else self._worth_of(words) for words in fronts)
+        lines = [" ".join(words.split()) or "-" for words in fronts] if by != "worth" else []
+        vectors = self._embed(lines)
+        worths = (self._worth_of(words) if by != "topic" and not flags_of(words) else 0.0 for words in fronts)
         return tuple(
-            Weight(worth=worth, vector=np.asarray(vector).tobytes())
-            for worth, vector in zip(worths, vectors, strict=True)
+            Weight(worth=worth, vector=b"" if vector is None else vector.tobytes())
+            for worth, vector in zip_longest(worths, vectors)
         )
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._embedder.embed(texts).astype("<f4")
 
     def _worth_of(self, words: str) -> float:
         """The worth of the best clause of a text."""
@@ -95,16 +114,6 @@ class PointReader:
         leans = dangling(clause.text) or follows(clause.text)
         return round((2 * reading.salience / MOST_SALIENT + likely) / 3 * (LEANING if leans else 1), 4)
 
-    def _safe(self, weighed: Sequence[tuple[float, Item, Clause]]) -> list[Candidate]:
-        """Return the clauses that neither the rules nor the injection model takes for an order, best first."""
-        candidates = tuple(
-            _candidate(worth, item, clause, at)
-            for at, (worth, item, clause) in enumerate(weighed)
-            if not flags_of(_surroundings(item, clause))
-        )
-        scanned = self._scan(Batch(items=tuple(item for _, item, _ in weighed), candidates=candidates))
-        return [candidate for candidate in scanned.candidates if not candidate.flags]
-
 
 def _clauses(item: Item) -> Iterator[tuple[Place, Clause]]:
     """Yield the clauses of a capture that can be points; a row of a table is one. Commands are none."""
@@ -120,12 +129,23 @@ def _clauses(item: Item) -> Iterator[tuple[Place, Clause]]:
             yield place, clause
 
 
+def _clauses_at(item: Item, pointed: Sequence[Span]) -> Iterator[Clause]:
+    """Yield the words of a capture that another reader pointed at."""
+    for span in pointed:
+        if span.turn == item.captured.event.turn:
+            yield Clause(span.start, span.end, text(item.captured.event)[span.start : span.end])
+
+
 def _surroundings(item: Item, clause: Clause) -> str:
     return text(item.captured.event)[max(0, clause.start - BESIDE) : clause.end + BESIDE]
 
 
-def _candidate(worth: float, item: Item, clause: Clause, ordinal: int) -> Candidate:
-    span = Span(item.captured.document, item.captured.event.turn, clause.start, clause.end)
+def _span(item: Item, clause: Clause) -> Span:
+    return Span(item.captured.document, item.captured.event.turn, clause.start, clause.end)
+
+
+def _candidate(item: Item, point: Point, ordinal: int) -> Candidate:
+    quote = text(item.captured.event)[point.span.start : point.span.end]
     return Candidate(
-        item=item, ordinal=ordinal, span=span, quote=clause.text, trust="document", type="fact", score=worth
+        item=item, ordinal=ordinal, span=point.span, quote=quote, trust="document", type="fact", score=point.worth
     )

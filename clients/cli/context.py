@@ -13,7 +13,7 @@ import typer
 from ...protocol.errors import Refused
 from ...protocol.profile import ContextPackage, Injections
 from .connection import PATIENCE_MS, reach
-from .options import Cwd, here, path
+from .options import AsOf, BelievedAt, Cwd, here, instant, path
 from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, styled, wrapped
 from .wording import age, count
 
@@ -69,6 +69,8 @@ def context(
     cwd: Cwd = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Only the playbook with this tag; repeatable.")] = None,
     days: Annotated[int, typer.Option(min=1, max=3650, help="Include records of this many days.")] = 14,
+    as_of: AsOf = "",
+    believed_at: BelievedAt = "",
     out: Annotated[Path | None, typer.Option("--out", parser=path, help="Write both files into this folder.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -85,7 +87,14 @@ def context(
     """
     with CommandAnswer("context", as_json) as answer, reach(PATIENCE_MS) as client:
         pools = (PERSONAL, project) if project is not None else ()
-        package = client.context(cwd=here(cwd), pools=pools, tags=tag or (), days=days)
+        package = client.context(
+            cwd=here(cwd),
+            pools=pools,
+            tags=tag or (),
+            days=days,
+            as_of=instant(as_of),
+            believed_at=instant(believed_at),
+        )
         if out is None:
             answer.give(package, _context_lines(package))
             return

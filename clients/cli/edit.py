@@ -6,13 +6,14 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from ...protocol.errors import InvalidRequest
+from ...protocol.profile import changed_lines
 from ...protocol.record import PRINCIPLE
 from ...protocol.scope import check_agent
 from ..python.client import session_here
@@ -168,10 +169,11 @@ def edit(
     """
     with CommandAnswer("edit", as_json) as answer, reach() as client:
         words = _text(text)
-        remembered = client.edit(client.get(id).id, words, dry_run=dry_run)
+        before = client.get(id)
+        remembered = client.edit(before.id, words, dry_run=dry_run)
         lines = list(_remembered_lines(remembered))
         if dry_run:
-            lines.append(WOULD)
+            lines += [*_profile_lines(client, before, (remembered.record,)), WOULD]
         elif not remembered.duplicate:
             lines.append(f"to undo this: memd undo {plain_name(remembered.record.provenance.spans[0].document)}")
         answer.give(remembered, lines)
@@ -198,12 +200,28 @@ def correct(
       memd correct 7q3hjwch "The team deploys on Fridays." --since 2026-03-01
     """
     with CommandAnswer("correct", as_json) as answer, reach() as client:
+        before = client.get(old) if dry_run else None
         corrected = client.correct(old, new, since=instant(since), dry_run=dry_run)
         record = corrected.record
         replaced = short(record.supersedes[0]) if record.supersedes else old
         lines = [f"{styled(short(record.id), 'cyan')} replaces {replaced}", plain(record.description)]
-        undo = f"to undo this: memd undo {plain_name(record.provenance.spans[0].document)}"
-        answer.give(corrected, [*lines, WOULD if dry_run else undo])
+        if before:
+            lines += [
+                *_profile_lines(client, before, (msgspec.structs.replace(before, status="retired"), record)),
+                WOULD,
+            ]
+        else:
+            lines.append(f"to undo this: memd undo {plain_name(record.provenance.spans[0].document)}")
+        answer.give(corrected, lines)
+
+
+def _profile_lines(client: Client, before: Record, after: Sequence[Record]) -> Iterator[str]:
+    """What the profile of this folder loses and gets with a change of one record."""
+    then, now = (client.profile(cwd=here(None), assuming=records) for records in ((before,), after))
+    gone, new = changed_lines(then, now)
+    yield f"profile here: {count(len(gone), 'line')} less, {count(len(new), 'line')} more"
+    yield from (styled(f"  {plain(line)}", "red") for line in gone)
+    yield from (styled(f"  {plain(line)}", "green") for line in new)
 
 
 @app.command()

@@ -135,3 +135,5 @@ def _proposal_lines(proposal: Waiting) -> Iterator[str]:
     if proposal.against:
         text = f"{new}{short(proposal.against)}  {plain(proposal.against_line) or '(deleted)'}"
         yield from wrapped(text, " " * 14, "    ")
+    if proposal.if_nothing:
+        yield styled(f"    if you do nothing: {proposal.if_nothing[0].lower()}{proposal.if_nothing[1:]}", "dim")

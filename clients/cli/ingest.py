@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -12,6 +12,7 @@ import typer
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.ingestion import Detail
+from ...protocol.reply import JobState
 from ..ingest.delivery import Ingested, Ingestion, ReadInput, read
 from ..ingest.formats import STANDARD_INPUT
 from ..ingest.negotiation import Choice, Negotiation
@@ -19,7 +20,7 @@ from ..python.client import Client, places_here
 from .connection import PATIENCE_MS, deliver, reach
 from .options import Cwd, here
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
-from .progress import wait_for_job
+from .progress import Ticker, wait_for_job
 from .wording import count, moment, pool_argument, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -75,17 +76,25 @@ def ingest(
         decision.check()
         if choose and len(files) > 1:
             raise InvalidRequest("the numbers are of one file's items", hint="ingest one file at a time with --choose")
-        inputs = [read(name) for name in files]
-        with reach(PATIENCE_MS) as client:
+        with Ticker(as_json) as ticker:
+            inputs = list(_read(files, ticker))
+        with reach(PATIENCE_MS) as client, ticker:
+
+            def wait(started: JobState) -> JobState:
+                ticker.clear()
+                return wait_for_job(client, started, answer)
+
             ingestion = Ingestion(
-                client, places_here().state, here(cwd), lambda started: wait_for_job(client, started, answer)
+                client, places_here().state, here(cwd), wait, lambda other: ticker.tell(f"{other}: waiting for it")
             )
             documents: list[Ingested] = []
             for found in inputs:
-                taken, negotiate = _taken(ingestion, found, decision, answer)
+                ticker.tell(f"saving {count(len(found.text.passages), 'passage')}")
+                taken, negotiate = _taken(ingestion, found, decision, answer, ticker)
                 documents += taken
                 if negotiate:
                     break
+            ticker.clear()
             pending = _finished(client, answer) if documents else 0
             report = IngestReport(documents=tuple(documents), negotiate=negotiate, pending=pending)
             answer.give(report, _closing_lines(report))
@@ -93,15 +102,22 @@ def ingest(
         raise typer.Exit(UNDECIDED)
 
 
+def _read(files: Sequence[str], ticker: Ticker) -> Iterator[ReadInput]:
+    for name in files:
+        ticker.tell(f"reading {name}")
+        yield read(name)
+
+
 def _taken(
-    ingestion: Ingestion, found: ReadInput, decision: Choice, answer: CommandAnswer
+    ingestion: Ingestion, found: ReadInput, decision: Choice, answer: CommandAnswer, ticker: Ticker
 ) -> tuple[list[Ingested], Negotiation | None]:
     """Take one input in; ask where the user has to decide, if there is a terminal."""
     documents: list[Ingested] = []
     for result in ingestion.take(found, decision):
+        ticker.clear()
         if isinstance(result, Negotiation):
             asked = _asked(result, found, answer)
-            return _taken(ingestion, found, asked, answer) if asked else ([], result)
+            return _taken(ingestion, found, asked, answer, ticker) if asked else ([], result)
         documents.append(result)
         if not answer.as_json:
             say(_document_lines(result))

@@ -30,6 +30,7 @@ def fading(
     cwd: Cwd = None,
     pool: Pools = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="At most this many records.")] = 20,
+    after: Annotated[int, typer.Option(min=0, max=10_000, help="Only what is gone after this many active days.")] = 0,
     as_json: JsonFlag = False,
 ) -> None:
     """List records that memd will archive soon unless they are used.
@@ -42,14 +43,17 @@ def fading(
     Examples:
       memd maintain fading
       memd maintain fading --pool personal --limit 50
+      memd maintain fading --after 30    # what is gone after 30 more days of work
     """
     with CommandAnswer("fading", as_json) as answer, reach() as client:
-        listed = client.fading(here(cwd), pools=pool or (), limit=limit)
-        answer.give(listed, _fading_lines(listed))
+        listed = client.fading(here(cwd), pools=pool or (), limit=limit, after_days=after)
+        answer.give(listed, _fading_lines(listed, after))
 
 
-def _fading_lines(listed: FadingList) -> Iterator[str]:
-    if not listed.records:
+def _fading_lines(listed: FadingList, after: int = 0) -> Iterator[str]:
+    if after:
+        yield f"{listed.gone:,} of {count(listed.total, 'record')} gone after {count(after, 'active day')} without use"
+    elif not listed.records:
         yield "no record is fading here"
     for fading in listed.records:
         record = fading.record

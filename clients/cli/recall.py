@@ -10,6 +10,7 @@ import typer
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
+from ...protocol.profile import ProfileText
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, Belief, Heard, Hit, Linked, Recalled, TaskOutcome
 from ...protocol.record import LIVE, TYPES
 from ...protocol.scope import check_agent
@@ -199,6 +200,8 @@ def profile(
     agent: Agent = "",
     budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = 500,
     ids: Annotated[bool, typer.Option("--ids", help="Show the record of each line.")] = False,
+    as_of: AsOf = "",
+    believed_at: BelievedAt = "",
     as_json: JsonFlag = False,
 ) -> None:
     """Show the profile that an agent receives in this folder.
@@ -208,10 +211,18 @@ def profile(
       memd profile
       memd profile --ids                  # for memd why, memd correct
       memd profile --cwd ~/src/orchard --budget 200
+      memd profile --believed-at 2026-03-01   # what an agent would have received then
       memd injected                       # the texts that agents received, and when
     """
     with CommandAnswer("profile", as_json) as answer, reach() as client:
-        shown = client.profile(cwd=here(cwd), pools=pool or (), budget_tokens=budget, agent=agent)
+        shown = client.profile(
+            cwd=here(cwd),
+            pools=pool or (),
+            budget_tokens=budget,
+            agent=agent,
+            as_of=instant(as_of),
+            believed_at=instant(believed_at),
+        )
         check_agent(agent, pool or (), shown.scope)
         answer.give(shown)
         if as_json:
@@ -221,14 +232,30 @@ def profile(
             f"{plain(line)}  {styled(records[line], 'dim')}" if line in records else plain(line)
             for line in shown.text.splitlines()
         )
+        if as_of or believed_at:
+            say(_past_notes(shown))
+            return
         live = {state.pool: sum(state.counts.get(status, 0) for status in LIVE) for state in client.pools().pools}
         searched = sum(live.get(name, 0) for name in shown.scope)
         if not shown.ids:
             say([_empty_profile(searched, sum(live.values()))])
         pending = f"; {count(shown.pending, 'capture')} not processed yet" if shown.pending else ""
         size = f"{len(shown.ids)} of {count(searched, 'record')}, {count(shown.tokens, 'token')}"
-        notes = f"{size}, from {', '.join(pool_name(pool, 'this folder') for pool in shown.scope)}{pending}"
-        say(["", *(styled(line, "dim") for line in wrapped(notes))])
+        say(_scope_notes(f"{size}, from", shown, pending))
+
+
+def _past_notes(shown: ProfileText) -> Iterator[str]:
+    """Notes under the profile of another time; the pools of today say nothing about it."""
+    if not shown.ids:
+        yield "No record belonged into every turn then."
+    size = f"{count(len(shown.ids), 'record')}, {count(shown.tokens, 'token')}"
+    yield from _scope_notes(f"at that time: {size}, from", shown)
+
+
+def _scope_notes(size: str, shown: ProfileText, end: str = "") -> Iterator[str]:
+    pools = ", ".join(pool_name(pool, "this folder") for pool in shown.scope)
+    yield ""
+    yield from (styled(line, "dim") for line in wrapped(f"{size} {pools}{end}"))
 
 
 def _empty_profile(searched: int, total: int) -> str:

@@ -83,7 +83,7 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
         raise StoreError(f"{path} can't be read: {error.strerror}", hint="see its mode and owner") from error
     text = _decoded(content, ledger)
     if text:
-        title, parts = _Sections(ledger, place.stem.lower() == "readme").read(text)
+        title, parts = _Sections(ledger, place.stem.lower() == "readme").read(text, blocks_of(text))
     events = tuple(_events(place, parts, key, at, times))
     origin = Origin(
         host=HOST, session=document_name(place), cwd=_cwd(place), live=False, title=(title or place.name)[:200]
@@ -92,18 +92,25 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
     return Transcript(path=str(path), sessions=sessions, account=ledger.close())
 
 
-def parts_of(text: str, *, is_readme: bool = False) -> tuple[str, tuple[MarkdownPart, ...], Account]:
+def parts_of(
+    text: str, blocks: Sequence[Token], *, is_readme: bool = False
+) -> tuple[str, tuple[MarkdownPart, ...], Account]:
     """Return the title of a Markdown text, "" without one, its parts in order, and the account of its rows."""
     ledger = AccountBuilder()
-    title, parts = _Sections(ledger, is_readme).read(text)
+    title, parts = _Sections(ledger, is_readme).read(text, blocks)
     return title, tuple(parts), ledger.close()
 
 
 def blocks_of(text: str) -> list[Token]:
-    """Return the blocks of a Markdown text by CommonMark, each with its rows; not those of its front matter."""
+    """Return the blocks of a Markdown text by CommonMark, each with its rows, what is written within a line as it is;
+    not those of its front matter."""
+    from markdown_it import MarkdownIt  # here, for the start of the command line
+
+    parser = MarkdownIt("commonmark", {"maxNesting": NESTING}).enable("table")
+    parser.core.ruler.enableOnly(["block"])
     rows = text.removesuffix("\n").split("\n")
     front = _front_matter(rows)
-    return _blocks("\n".join([*[""] * front, *rows[front:]]))
+    return parser.parse("\n".join([*[""] * front, *rows[front:]]))
 
 
 def document_name(place: Path) -> str:
@@ -163,14 +170,13 @@ class _Sections:
         self._row, self._lead_row = 0, 0
         self._title = ""
 
-    def read(self, text: str) -> tuple[str, list[MarkdownPart]]:
-        """The document's title, and its parts in order."""
+    def read(self, text: str, tokens: Sequence[Token]) -> tuple[str, list[MarkdownPart]]:
+        """The document's title, and its parts in order. `tokens`: its blocks."""
         self._rows = text.removesuffix("\n").split("\n")
         front = _front_matter(self._rows)
-        tokens = _blocks("\n".join([*[""] * front, *self._rows[front:]]))
         self._noise = _noise(self._rows, tokens) | dict.fromkeys(range(front), "front matter")
         for at, token in enumerate(tokens):
-            self._take(token, tokens[at + 1 :])
+            self._take(token, tokens, at + 1)
         self._leave_lead()
         for at in range(len(self._rows)):
             if kind := self._noise.get(at):
@@ -179,23 +185,24 @@ class _Sections:
                 self._ledger.take()
         return self._title, self._parts
 
-    def _take(self, token: Token, following: Sequence[Token]) -> None:
-        """Take a heading, or parts: a block of the document, an item of one of its lists, a row of a table."""
+    def _take(self, token: Token, tokens: Sequence[Token], after: int) -> None:
+        """Take a heading, or parts: a block of the document, an item of one of its lists, a row of a table. The tokens
+        behind it begin at `after`."""
         rows = range(*(token.map or (0, 0)))
         self._row = rows.start if token.map else self._row
         if token.type == "heading_open" and token.level == 0:
-            self._head(int(token.tag[1:]), " ".join(following[0].content.split("\n")))
+            self._head(int(token.tag[1:]), " ".join(tokens[after].content.split("\n")))
         elif token.type == "ordered_list_open" and token.level == 0 and self._are_steps(rows):
             self._add(self._words(rows), "commands")
             self._told = rows.stop
         elif token.type == "list_item_open" and token.level == 1 and rows.start >= self._told:
-            has_commands = any(map(_is_commands, _inside(token, following)))
+            has_commands = any(map(_is_commands, _inside(token, tokens, after)))
             self._add(self._words(rows), "commands" if has_commands else "")
         elif token.type in _CODE and token.level == 0 and _is_commands(token):
             for piece in _pieces(token):
                 self._add(f"```\n{piece}\n```", "commands")
         elif token.type == "tr_open" and token.level == 2:
-            self._take_row([cell.content for cell in _inside(token, following) if cell.type == "inline"], rows)
+            self._take_row([cell.content for cell in _inside(token, tokens, after) if cell.type == "inline"], rows)
         elif token.type in _TEXT and token.level == 0:
             self._take_text(token, rows)
 
@@ -270,9 +277,9 @@ class _Sections:
         return tuple(heading for _, heading in self._headings)
 
 
-def _inside(token: Token, following: Sequence[Token]) -> Iterator[Token]:
+def _inside(token: Token, tokens: Sequence[Token], after: int) -> Iterator[Token]:
     """The tokens between an opening one and its end."""
-    return takewhile(lambda inner: inner.level > token.level, following)
+    return takewhile(lambda inner: inner.level > token.level, (tokens[at] for at in range(after, len(tokens))))
 
 
 def _is_commands(token: Token) -> bool:
@@ -304,16 +311,7 @@ def _front_matter(rows: list[str]) -> int:
     return next((at + 1 for at, row in enumerate(rows) if at and row.strip() == "---"), 0)
 
 
-def _blocks(text: str) -> list[Token]:
-    """The blocks of a document, each with its rows; what is written within a line is left as it is."""
-    from markdown_it import MarkdownIt  # here, for the start of the command line
-
-    parser = MarkdownIt("commonmark", {"maxNesting": NESTING}).enable("table")
-    parser.core.ruler.enableOnly(["block"])
-    return parser.parse(text)
-
-
-def _noise(rows: list[str], tokens: list[Token]) -> dict[int, str]:
+def _noise(rows: list[str], tokens: Sequence[Token]) -> dict[int, str]:
     kinds, held, told = dict[int, str](), set[int](), set[int]()
     for token in tokens:
         if token.map and not token.type.endswith(("list_open", "item_open")):

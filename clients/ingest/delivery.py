@@ -17,7 +17,7 @@ import msgspec
 
 from ...protocol.errors import MemdError, StoreError, Unavailable, by_code
 from ...protocol.event import AnyEvent, Origin, Wrote
-from ...protocol.ingestion import WEIGHED_ITEMS
+from ...protocol.ingestion import WEIGHED_ITEMS, WeighedBy
 from ...protocol.instant import checked
 from ...protocol.reply import JobState
 from ..importers.cursors import Cursor, Cursors
@@ -40,8 +40,8 @@ NAMED_TURNS = 100_000
 """Turns whose order a request can name; a longer document is read in the order in which it was first sent."""
 
 POLL_S = 0.1
-BUSY_S = 60.0
-"""Seconds for which memd waits while another job runs."""
+BUSY_S = 20.0
+"""Seconds for which memd waits while another job runs, unless its caller can tell the user."""
 
 WaitForJob = Callable[[JobState], JobState]
 """Waits for a job; returns its last state. Raises the error that it ended with."""
@@ -99,9 +99,18 @@ def read(name: str, content: bytes | None = None, title: str = "") -> ReadInput:
 class Ingestion:
     """Takes inputs in over one client. `cwd`: the folder that decides the project."""
 
-    def __init__(self, client: Client, state: Path, cwd: str, wait: WaitForJob | None = None) -> None:
-        """`wait`: waits for a job and shows its progress; without it, the client asks for it."""
+    def __init__(
+        self,
+        client: Client,
+        state: Path,
+        cwd: str,
+        wait: WaitForJob | None = None,
+        busy: Callable[[str], None] | None = None,
+    ) -> None:
+        """`wait`: waits for a job and shows its progress; without it, the client asks for it. `busy`: tells the user
+        that another job runs, for whose end memd waits."""
         self._client, self._cwd, self._wait = client, cwd, wait or self._patiently
+        self._busy = busy
         self._imported, self._ingested = Cursors(state), Cursors(state, "ingested")
 
     def negotiated(self, found: ReadInput) -> Negotiation:
@@ -118,17 +127,18 @@ class Ingestion:
         for share in shares(found.text, decision, self.weigh):
             yield self._take(found, share)
 
-    def weigh(self, texts: Sequence[str]) -> tuple[list[float], list[str]]:
-        """Return the worth and the topic of each text; of very many only the worth."""
-        worths, topics = list[float](), list[str]()
+    def weigh(self, texts: Sequence[str], by: WeighedBy) -> list[str]:
+        """Return the worth or the topic of each text; of very many no topic."""
+        if by == "topic" and len(texts) > WEIGHED_ITEMS:
+            return [""] * len(texts)
+        answers: list[str] = []
         for start in range(0, len(texts), WEIGHED_ITEMS):
             fronts = [_valid(text[:WEIGHED_CHARACTERS]) for text in texts[start : start + WEIGHED_ITEMS]]
-            report = self._run(lambda fronts=fronts: self._client.weigh_items(fronts)).report
-            weighed, named = report["worth"], report["topics"]
-            assert isinstance(weighed, list) and isinstance(named, list)
-            worths += map(float, weighed)
-            topics += named if len(texts) <= WEIGHED_ITEMS else [""] * len(named)
-        return worths, topics
+            report = self._run(lambda fronts=fronts: self._client.weigh_items(fronts, by)).report
+            named = report["worth" if by == "worth" else "topics"]
+            assert isinstance(named, list)
+            answers += named
+        return answers
 
     def _run(self, start: Callable[[], JobState]) -> JobState:
         """Run a job of the daemon, after the one that runs now. Raises Unavailable, and the error of the job."""
@@ -138,8 +148,10 @@ class Ingestion:
                 started = start()
                 break
             except Unavailable as error:
-                if error.code != Unavailable.code or time.monotonic() > end:
+                if error.code != Unavailable.code or (self._busy is None and time.monotonic() > end):
                     raise
+                if self._busy:
+                    self._busy(error.message)
                 time.sleep(POLL_S)
         return self._wait(started)
 

@@ -12,6 +12,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from io import BytesIO
 from itertools import zip_longest
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ...protocol.errors import InvalidRequest, NotFound, StoreError, TooLarge
-from ..importers.markdown import MarkdownPart, parts_of
+from ..importers.markdown import MarkdownPart, blocks_of, parts_of
 from .input_text import InputItem, InputItems, InputPassage, InputText, label_of, longest, passages_of
 from .markdown_items import category_of, item_runs
 from .passages import LONGEST, paragraphs, pieces
@@ -41,11 +42,14 @@ _MARKDOWN_SIGNS = re.compile(r"^(?:#{1,6} \S|[-*+] \S|\d{1,3}[.)] \S|```)", re.M
 _SETEXT = re.compile(r"^\S.*\n(?:=+|-+)$", re.MULTILINE)
 FEWEST_SIGNS = 2
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _QUOTED = re.compile(r"^>.*$\n?", re.MULTILINE)
 _SIGNATURE = re.compile(r"^-- $.*\Z", re.MULTILINE | re.DOTALL)
 _PAGE_NUMBER = re.compile(r"\n[ \t]*(?:page[ \t]+)?\d{1,4}[ \t]*\s*\Z", re.IGNORECASE)
 _UNENDED = re.compile(r"(?<=[.!?]\s)[^.!?]{1,2000}\Z|\A[^.!?]{1,2000}\Z")
 _UNSEEN = ("script", "style", "noscript", "template", "nav", "head", "iframe", "svg", "form")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_BLOCKS = (*_HEADINGS, "p", "div", "ul", "ol", "table", "pre", "section", "article")
 _HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?:[;\s]|$)", re.IGNORECASE
 )
@@ -73,21 +77,26 @@ def _checked(name: str, content: bytes) -> bytes:
     if len(content) > SIZE_LIMIT:
         raise _too_large(name, len(content))
     if not content.strip():
-        raise InvalidRequest(f"{name} is empty", hint="there is nothing to take in")
+        raise InvalidRequest(f"{_called(name)} is empty", hint="there is nothing to take in")
     return content
 
 
 def _too_large(name: str, size: int) -> TooLarge:
     hint = f"split it: at most {SIZE_LIMIT // 2**20} MB at once"
-    return TooLarge(f"{name} has {size / 2**20:.0f} MB", hint=hint)
+    has = f"has {size / 2**20:.0f} MB" if name != STANDARD_INPUT else "is too long"
+    return TooLarge(f"{_called(name)} {has}", hint=hint)
+
+
+def _called(name: str) -> str:
+    return "standard input" if name == STANDARD_INPUT else name
 
 
 def read_input(name: str, content: bytes) -> InputText:
     """Return the text of an input. Raises InvalidRequest if it is not text in a known format."""
     format = _format(name, content)
-    found = _READERS[format](name, content)
+    found = _READERS[format](_called(name), content)
     if not found.passages:
-        raise InvalidRequest(f"{name} has no text that memd can take in", hint=f"it was read as {format}")
+        raise InvalidRequest(f"{_called(name)} has no text that memd can take in", hint=f"it was read as {format}")
     return found
 
 
@@ -106,18 +115,18 @@ def _format(name: str, content: bytes) -> str:
         return format
     first = content.lstrip()[:1]
     is_json = first in (b"{", b"[") and content.rstrip()[-1:] in (b"}", b"]")
-    return "JSON" if is_json and _rows(content) is not None else "text"
+    return "JSON" if is_json and isinstance(_rows(content), list) else "text"
 
 
 def _text(name: str, content: bytes) -> str:
     """Return the text of bytes. Raises InvalidRequest for what is no text."""
-    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    is_wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    if b"\0" in content and not is_wide:
+        raise InvalidRequest(f"{name} is a binary file", hint="memd reads text, Markdown, HTML, PDF, JSON lines, mbox")
     try:
-        text = content.decode(encoding)
+        text = content.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"{name} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
-    if "\0" in text:
-        raise InvalidRequest(f"{name} is a binary file", hint="memd reads text, Markdown, HTML, PDF, JSON lines, mbox")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -127,14 +136,15 @@ def _markdown(name: str, content: bytes) -> InputText:
 
 
 def _of_markdown(text: str, format: str, is_readme: bool = False) -> InputText:
-    title, parts, account = parts_of(text, is_readme=is_readme)
+    blocks = blocks_of(text)
+    title, parts, account = parts_of(text, blocks, is_readme=is_readme)
     passages: list[InputPassage] = []
     rows: list[int] = []
     for part in parts:
         divided = passages_of(part)
         passages += divided
         rows += [part.row] * len(divided)
-    items = longest([*item_runs(text, rows)])
+    items = longest([*item_runs(text, blocks, rows)])
     return InputText(format=format, title=title, passages=tuple(passages), items=items, noise=account.noise)
 
 
@@ -172,6 +182,9 @@ def html_text(content: bytes | str) -> tuple[str, str]:
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     for element in soup.find_all(_is_unseen):
         element.decompose()
+    for heading in soup.find_all(_HEADINGS):
+        if heading.find(_BLOCKS):  # it does not end, and has the rest of the page
+            heading.unwrap()
     for words in soup.find_all(string=True):
         if isinstance(words, Comment):
             words.extract()
@@ -195,14 +208,18 @@ def _pdf(name: str, content: bytes) -> InputText:
     except ImportError as error:
         raise InvalidRequest("PDF needs a parser that is not installed", hint=INSTALL) from error
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    hint = "it may be damaged or encrypted; save its text, and ingest that"
+    hint = "it may be damaged; save its text, and ingest that"
     passages: list[InputPassage] = []
     try:
         reader = PdfReader(BytesIO(content))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise InvalidRequest(f"{name} is encrypted", hint="save it without its password, and ingest that")
         title = str((reader.metadata.title if reader.metadata else "") or "")
         pages = [_printable(page.extract_text()) for page in reader.pages]
         for number, text in enumerate(_with_whole_sentences(pages), 1):
             passages += _of_paragraphs(text, where=f"page {number}")
+    except InvalidRequest:
+        raise
     except Exception as error:  # the parser raises errors of many kinds for a damaged file
         raise InvalidRequest(f"{name} can't be read as PDF: {type(error).__name__}", hint=hint) from error
     if not passages:
@@ -228,8 +245,8 @@ def _printable(text: str) -> str:
 # --- JSON -------------------------------------------------------------------------------------------------------------
 def _json(name: str, content: bytes) -> InputText:
     rows = _rows(content)
-    if rows is None:
-        hint = "memd reads one JSON value a line, or a list of objects"
+    if isinstance(rows, int):
+        hint = f"memd reads one JSON value a line (line {rows} is none), or a list of objects"
         raise InvalidRequest(f"{name} is not valid JSON", hint=hint)
     passages: list[InputPassage] = []
     items: list[InputItem] = []
@@ -241,21 +258,28 @@ def _json(name: str, content: bytes) -> InputText:
     return InputText(format="JSON", passages=tuple(passages), items=InputItems(of="JSON rows", items=tuple(items)))
 
 
-def _rows(content: bytes) -> list[Any] | None:
-    """Return the rows of JSON lines, of a list, or of the only list in an object; None for what is no JSON."""
+def _rows(content: bytes) -> list[Any] | int:
+    """Return the rows of JSON lines, of a list, or of the only list in an object; else the number of
+    the first line that is no JSON."""
     try:
         value: Any = msgspec.json.decode(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        lines = [line for line in content.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
-        try:
-            return [msgspec.json.decode(line) for line in lines]
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return None
+    except _NO_JSON:
+        return _rows_by_line(content.removeprefix(b"\xef\xbb\xbf").splitlines())
     if isinstance(value, dict):
         parts = list(cast("dict[str, Any]", value).values())
         lists = [cast("list[Any]", part) for part in parts if isinstance(part, list)]
         return lists[0] if len(lists) == 1 else [value]
     return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+def _rows_by_line(lines: Sequence[bytes]) -> list[Any] | int:
+    rows: list[Any] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows += [msgspec.json.decode(line)] if line.strip() else []
+        except _NO_JSON:
+            return number
+    return rows
 
 
 def _fields(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -321,14 +345,24 @@ def _messages(content: bytes) -> Iterator[EmailMessage]:
 def _body(message: EmailMessage) -> str:
     """Return what the sender of a message wrote, without quotations and signature."""
     try:
-        part = message.get_body(("plain", "html"))
-        text = str(part.get_content()) if part else ""
-    except (KeyError, LookupError, ValueError, AttributeError, UnicodeError):  # an unknown type or character set
+        part = cast("EmailMessage | None", message.get_body(("plain", "html")))
+    except (KeyError, ValueError, AttributeError):  # parts that are nested against the rules
         return ""
-    if part is not None and part.get_content_type() == "text/html":
+    text = _decoded(part) if part else ""
+    if part and part.get_content_type() == "text/html":
         text = html_text(text)[0]
     text = _printable(text).replace("\r\n", "\n")
     return _SIGNATURE.sub("", _QUOTED.sub("", text))
+
+
+def _decoded(part: EmailMessage) -> str:
+    """Return the text of a part in the character set that it names, else in the usual ones."""
+    content = part.get_payload(decode=True)
+    assert isinstance(content, bytes)
+    for encoding in (part.get_content_charset("utf-8"), "utf-8"):
+        with suppress(LookupError, ValueError):
+            return content.decode(encoding)
+    return content.decode("latin-1")
 
 
 def _sent_at(message: EmailMessage) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..importers.markdown import blocks_of
 from .input_text import InputItem, InputItems, label_of
 
 if TYPE_CHECKING:
@@ -42,10 +41,10 @@ def category_of(words: str) -> str:
     return (label["bracketed"] or label["named"]).strip().lower() if label else ""
 
 
-def item_runs(text: str, rows: Sequence[int]) -> Iterator[InputItems]:
+def item_runs(text: str, blocks: Sequence[Token], rows: Sequence[int]) -> Iterator[InputItems]:
     """Yield the runs of siblings in a text. `rows`: the first row of each passage, in order."""
     lines = text.removesuffix("\n").split("\n")
-    lists, headings = _entries(lines, blocks_of(text))
+    lists, headings = _entries(lines, blocks)
     for entries in lists:
         yield _run(entries, lines, rows)
     together = [entry for entries in lists for entry in entries]
@@ -73,15 +72,12 @@ def _entries(lines: Sequence[str], tokens: Sequence[Token]) -> tuple[list[list[_
         elif token.type == "list_item_open" and token.level == 1:
             is_task = _TASK.match(lines[rows.start]) is not None
             lists[-1].append(_Entry(rows, tuple(above), is_task))
-    ends = [
-        next((start for level, start, _ in headings[at + 1 :] if level <= own), len(lines))
-        for at, (own, _, _) in enumerate(headings)
-    ]
-    sections = [
-        _Entry(range(start, end), (*outer, (level, "")))
-        for (level, start, outer), end in zip(headings, ends, strict=True)
-    ]
-    return lists, sections
+    sections: list[_Entry] = []
+    nearest = [len(lines)] * 7  # by level: the row of the next heading
+    for level, start, outer in reversed(headings):
+        sections.append(_Entry(range(start, min(nearest[: level + 1])), (*outer, (level, ""))))
+        nearest[level] = start
+    return lists, sections[::-1]
 
 
 def _heading_runs(headings: Sequence[_Entry], lines: Sequence[str], rows: Sequence[int]) -> Iterator[InputItems]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ...protocol.errors import InvalidRequest
-from ...protocol.ingestion import ITEMS_LIMIT
+from ...protocol.ingestion import ITEMS_LIMIT, WeighedBy
 from .input_text import InputItem, InputText
 
 OPTIONS = ("choose", "top", "all", "by_category")
@@ -19,8 +19,8 @@ SHOWN = 100
 OTHER = "other"
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
-Weigh = Callable[[Sequence[str]], tuple[list[float], list[str]]]
-"""Returns the worth and the topic of each of some texts."""
+Weigh = Callable[[Sequence[str], WeighedBy], list[str]]
+"""Returns the worth or the topic of each of some texts."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,8 +102,7 @@ def categories(found: InputText, weigh: Weigh) -> list[str]:
     labelled = [item.category for item in items]
     if sum(map(bool, labelled)) * 2 >= len(items):
         return [category or OTHER for category in labelled]
-    _, topics = weigh([item_text(found, item) for item in items])
-    return [topic or OTHER for topic in topics]
+    return [topic or OTHER for topic in weigh([item_text(found, item) for item in items], "topic")]
 
 
 def item_text(found: InputText, item: InputItem) -> str:
@@ -118,7 +117,7 @@ def shares(found: InputText, decision: Choice, weigh: Weigh) -> list[Share]:
     if decision.choose:
         return [_share([items[number] for number in chosen_numbers(decision.choose, len(items))])]
     if decision.top and decision.top < len(items):
-        worths, _ = weigh([item_text(found, item) for item in items])
+        worths = [float(worth) for worth in weigh([item_text(found, item) for item in items], "worth")]
         best = sorted(range(len(items)), key=lambda place: (-worths[place], place))[: decision.top]
         return [_share([items[place] for place in sorted(best)])]
     if decision.by_category or decision.categories:

@@ -215,8 +215,11 @@ class Calls:
         return result, f"Rated {taken.records} memories. {taken.note}".rstrip()
 
     def reflect(self, given: tools.ReflectArguments) -> tuple[tools.ReflectResult, str]:
-        """Take what the agent found in the session that calls (W4). Raises InvalidRequest where that is not known."""
-        document = self._calling(self._folder(given.cwd), given.agent)
+        """Take what the agent found in the session that calls, or in a document that was ingested (W4). Raises
+        InvalidRequest where the session is not known."""
+        if given.document and not given.document.startswith(("ingest:", "markdown:")):
+            raise InvalidRequest(f"{given.document!r} is no document that memory_ingest took in")
+        document = given.document or self._calling(self._folder(given.cwd), given.agent)
         statements = [
             Statement(type=statement.type, quotes=tuple(statement.quotes), about=statement.about)
             for statement in given.statements

@@ -162,6 +162,9 @@ class ReflectArguments(Arguments, frozen=True, kw_only=True):
     ] = []
     cwd: Cwd = ""
     agent: Annotated[str, Meta(max_length=64, description="The agent whose session it is.")] = ""
+    document: Annotated[
+        str, Meta(max_length=4000, description="Instead of this session: the document that memory_ingest named.")
+    ] = ""
 
 
 class IngestArguments(Arguments, frozen=True, kw_only=True):

@@ -287,11 +287,19 @@ export interface Fading {
   record: MemoryRecord;
   days_left: number;
 }
+export interface FadingBin {
+  days: number;
+  records: number;
+}
 export interface FadingList {
   records: Fading[];
   scope: string[];
   total: number;
   overdue: MemoryRecord[];
+  gone: number;
+  bin_days: number;
+  histogram: FadingBin[];
+  retention: number[];
 }
 export interface Failure {
   seq: number;
@@ -1399,6 +1407,9 @@ export interface Waiting {
   label: string;
   reason: string;
   at: number;
+  evidence: Span[];
+  against_evidence: Span[];
+  if_nothing: string;
 }
 export interface Wrote {
   event: "wrote";
@@ -1446,13 +1457,13 @@ export interface RequestMethods {
   /** Return how much was learnt and retired when, and the changes beside a time (Q12). Raises InvalidRequest. */
   rhythm(options?: { pools?: string[]; clock?: "system" | "world"; since?: string; until?: string; buckets?: number; beside?: string }): Promise<Rhythm>;
   /** Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. `recalled`: what a `prompt` recalled (Q13). */
-  profile(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn"; prompt?: string }): Promise<ProfileText>;
+  profile(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn"; prompt?: string; as_of?: string; believed_at?: string; assuming?: MemoryRecord[] }): Promise<ProfileText>;
   /** Report that a revision of the profile, or of recalled lines (`recall`), was printed into a session. */
   printed(document: string, rev: string, options?: { recall?: string }): Promise<PrintNoted>;
   /** List the exact texts that agents were given, newest first, and why. Raises NotFound. */
   injected(options?: { session?: string; limit?: number }): Promise<Injections>;
   /** Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11). */
-  context(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string; tags?: string[]; days?: number }): Promise<ContextPackage>;
+  context(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string; tags?: string[]; days?: number; as_of?: string; believed_at?: string }): Promise<ContextPackage>;
   /** Keep what an agent writes at a session's end for the next one (C1). Raises NotFound, InvalidRequest. */
   handOver(document: string, options?: { at?: string; done?: string[]; decided?: string[]; open?: string[]; closed?: string[] }): Promise<HandoverTaken>;
   /** Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest. */
@@ -1475,8 +1486,8 @@ export interface RequestMethods {
   changeState(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; at?: string; agent?: string; add?: string[]; watch?: string[]; close?: string[]; reword?: Rewording[]; if_rev?: string }): Promise<CurrentState>;
   /** Return whether the documents behind records have changed; `stale`: only changed and gone ones (C3). Raises NotFound. */
   links(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; ids?: string[]; stale?: boolean }): Promise<LinkList>;
-  /** Start to weigh items: the job's report has the `worth` and the `topics` of each (W12). */
-  weighItems(texts: string[]): Promise<JobState>;
+  /** Start to weigh items: the job's report has the `worth` and the `topics` of each, or one of them (W12). */
+  weighItems(texts: string[], options?: { by?: "both" | "topic" | "worth" }): Promise<JobState>;
   /** Start to summarise these turns of a document, in this order (W12). Raises NotFound. */
   summariseDocument(document: string, options?: { turns?: string[] }): Promise<JobState>;
   /** Return a passage of a summary, by default of the newest one in scope (W12). Raises NotFound. */
@@ -1510,7 +1521,7 @@ export interface RequestMethods {
   /** End a task (T6): fade the records of these pools, by default all, and archive the weakest. */
   sleep(options?: { pools?: string[]; dry_run?: boolean }): Promise<Slumbered>;
   /** List the records that will be archived soon unless somebody uses them (T9). */
-  fading(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number }): Promise<FadingList>;
+  fading(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; after_days?: number }): Promise<FadingList>;
   /** Say that records are right, or wrong, or take that back (T1, T8). Raises NotFound, InvalidRequest. */
   confirm(ids: string[], options?: { right?: boolean; undo?: boolean; dry_run?: boolean }): Promise<Judgement>;
   /** Make archived records active again (T7). Raises NotFound, InvalidRequest. */

@@ -20,7 +20,7 @@ from ...protocol.document_links import LinkList, ListLinks
 from ...protocol.errors import Disabled, InvalidRequest
 from ...protocol.event import AnyEvent, Origin, Visibility
 from ...protocol.history import GetHistory, GetTimeline, History
-from ...protocol.ingestion import Detail, GetDetail, ListTopics, SummariseDocument, TopicList, WeighItems
+from ...protocol.ingestion import Detail, GetDetail, ListTopics, SummariseDocument, TopicList, WeighedBy, WeighItems
 from ...protocol.map import MARKS, Clock, GetMap, GetRhythm, MemoryMap, Rhythm
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
@@ -338,6 +338,9 @@ class RequestMethods:
         delivery: Delivery = "per_turn",
         trigger: Trigger = "turn",
         prompt: str = "",
+        as_of: str = "",
+        believed_at: str = "",
+        assuming: Sequence[Record] = (),
     ) -> None:
         """Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. `recalled`:
         what a `prompt` recalled (Q13)."""
@@ -352,7 +355,15 @@ class RequestMethods:
 
     @sends(request.GetContext, reply.ContextPackage)
     def context(
-        self, *, cwd: str = "", pools: Sequence[str] = (), agent: str = "", tags: Sequence[str] = (), days: int = 14
+        self,
+        *,
+        cwd: str = "",
+        pools: Sequence[str] = (),
+        agent: str = "",
+        tags: Sequence[str] = (),
+        days: int = 14,
+        as_of: str = "",
+        believed_at: str = "",
     ) -> None:
         """Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11)."""
 
@@ -435,8 +446,8 @@ class RequestMethods:
 
     # --- large input ---------------------------------------------------------------------------------------------
     @sends(WeighItems, reply.JobState)
-    def weigh_items(self, texts: Sequence[str]) -> None:
-        """Start to weigh items: the job's report has the `worth` and the `topics` of each (W12)."""
+    def weigh_items(self, texts: Sequence[str], by: WeighedBy = "both") -> None:
+        """Start to weigh items: the job's report has the `worth` and the `topics` of each, or one of them (W12)."""
 
     @sends(SummariseDocument, reply.JobState)
     def summarise_document(self, document: str, turns: Sequence[str]) -> None:
@@ -510,7 +521,7 @@ class RequestMethods:
         """End a task (T6): fade the records of these pools, by default all, and archive the weakest."""
 
     @sends(decay.ListFading, decay.FadingList)
-    def fading(self, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 20) -> None:
+    def fading(self, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 20, after_days: int = 0) -> None:
         """List the records that will be archived soon unless somebody uses them (T9)."""
 
     @sends(corrections.Confirm, corrections.Judgement)

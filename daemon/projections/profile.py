@@ -70,14 +70,14 @@ def is_explicit(record: Record) -> bool:
 def card_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
     """Return the row of a record that may be in a profile, ordered by weight."""
     if name := part(record):
-        yield _place(record.pool, name) + _weight(record), b""
+        yield _place(record.pool, name) + weight(record), b""
 
 
 def _place(pool: str, name: str) -> bytes:
     return digest(f"{name}\0{pool}")
 
 
-def _weight(record: Record) -> bytes:
+def weight(record: Record) -> bytes:
     """Return a key that sorts by layer, importance, `learned_at`, id (a nonnegative IEEE double sorts as its bytes)."""
     layer = {"L1": 2, "L2": 1}.get(record.layer, 0)
     return pack(">BdQ", layer, max(0.0, record.signal.importance), record.learned_at) + record.id.encode()
@@ -153,7 +153,7 @@ class ProfileCards:
         cards = self._cards[place]
         cards[id], self._place[id] = record, place
         if len(cards) > CARDS:
-            last = min(cards.values(), key=_weight).id
+            last = min(cards.values(), key=weight).id
             del cards[last], self._place[last]
         return changed
 

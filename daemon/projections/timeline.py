@@ -7,16 +7,24 @@ a reader sees a past state only if it may see the record both as it is now and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
+from ...protocol.fading import Counted, Folded
 from ...protocol.instant import micros
-from ...protocol.record import LIVE, Record
+from ...protocol.operation import Rebased
+from ...protocol.record import LIVE, Record, Signal
+from ...protocol.reply import Logged
 from ..storage.ports import EventLog
 from .ports import RecordReader
 from .record_reducer import apply
 from .sources import SourceTable
 
 SLICE = 500
+
+_COUNTS = frozenset({"counted", "folded", "rebased"})
+"""Kinds of operations that change how often a record was used."""
 
 Permits = Callable[[Record], bool]
 
@@ -28,6 +36,31 @@ def true_at(record: Record, moment: int) -> bool:
     if record.valid_to:
         return moment < micros(record.valid_to)
     return record.status != "retired"
+
+
+def _count(uses: dict[str, Signal], entry: Logged) -> None:
+    """Add the counts of an operation to those of the records in `uses`."""
+    match entry.operation:
+        case Counted() as operation:
+            for id in operation.counts.keys() & uses.keys():
+                count, before = operation.counts[id], uses[id]
+                uses[id] = replace(
+                    before,
+                    access_count=before.access_count + count.uses,
+                    candidate_count=before.candidate_count + count.candidates,
+                    last_access=(count.last or entry.at) if count.uses else before.last_access,
+                )
+        case Folded() as operation:
+            for id in operation.tallies.keys() & uses.keys():
+                tally = operation.tallies[id]
+                uses[id] = replace(
+                    uses[id], access_count=tally.uses, candidate_count=tally.candidates, last_access=tally.last
+                )
+        case Rebased(record=record):
+            if record.id in uses:
+                uses[record.id] = record.signal
+        case _:
+            pass
 
 
 class Timeline:
@@ -65,6 +98,43 @@ class Timeline:
             if (entry := self._journal.get(changed_at)) is not None:
                 record = apply(record, now.id, entry)
         return None if record is None or record.status == "hidden" else record
+
+    def last_live(self, record: Record, seq: int) -> Record | None:
+        """Return a record as it was when it was last live, at `seq` or before; None if it never was."""
+        last: Record | None = None
+        version: Record | None = None
+        for changed_at in self._sources.history(record.id):
+            if changed_at > seq:
+                break
+            if (entry := self._journal.get(changed_at)) is not None:
+                version = apply(version, record.id, entry)
+                last = version if version is not None and version.status in LIVE else last
+        return last
+
+    def signals_at(self, records: Sequence[Record], seq: int) -> dict[str, Signal]:
+        """Return how often these records had been used and given when `seq` was the last operation; strengths are left
+        as they were written."""
+        uses = {record.id: self._first_signal(record) for record in records}
+        for entry in self._journal.read(kinds=_COUNTS):
+            if entry.seq > seq:
+                break
+            _count(uses, entry)
+        return {
+            record.id: replace(
+                record.signal,
+                access_count=uses[record.id].access_count,
+                candidate_count=uses[record.id].candidate_count,
+                last_access=uses[record.id].last_access,
+            )
+            for record in records
+        }
+
+    def _first_signal(self, record: Record) -> Signal:
+        """Return the signal with which a record came in."""
+        seqs = self._sources.history(record.id)
+        entry = self._journal.get(seqs[0]) if seqs else None
+        first = apply(None, record.id, entry) if entry else None
+        return first.signal if first else record.signal
 
     def records_at(self, pool: str, seq: int, key: str = "", permits: Permits | None = None) -> Iterator[Record]:
         """Yield the records of a pool, or those that held a key there, as they were at `seq`, in order of id."""
@@ -109,6 +179,19 @@ class View:
     def standing(self, pool: str) -> Iterator[Record]:
         """Yield the records of a pool that a question about that time finds, as they were, in order of id."""
         return filter(self.shows, self._timeline.records_at(pool, self.seq, permits=self._permits))
+
+    def live(self, pool: str) -> Iterator[Record]:
+        """Yield the records of a pool that were live then, in order of id. One that memd retired later, and that was
+        true at the asked moment, is as it was before that."""
+        for record in self.standing(pool):
+            if record.status in LIVE:
+                yield record
+            elif record.status == "retired" and (last := self._timeline.last_live(record, self.seq)):
+                yield replace(last, valid_to=record.valid_to)
+
+    def signals(self, records: Sequence[Record]) -> dict[str, Signal]:
+        """Return how often records had been used and given then."""
+        return self._timeline.signals_at(records, self.seq)
 
     def pool(self, pool: str, key: str = "") -> list[Record]:
         """Return the records of a pool as they were, if true then, newest first."""

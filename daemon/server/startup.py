@@ -132,6 +132,7 @@ class Daemon:
             given=echoes.to,
             judge=lifecycle.judge,
             paused=lambda: capture.pauses.everywhere,
+            held=lambda: ingestion.is_reading,
             take=capture.take,
         )
         maintenance = MaintenanceService(core, writer, save=echoes.save)
@@ -158,6 +159,12 @@ class Daemon:
         remote = RemoteService(
             core, writer, take=reflection.take, distil=distillation.wake, paused=lambda: capture.pauses.everywhere
         )
+        ingestion = IngestionService(
+            core,
+            writer,
+            finder=lambda: WorkerPointFinder(settings.config.worker_threads),
+            distil=distillation.wake,
+        )
         sources = StatusSources(
             models, capture.pauses, lambda: distillation.state, lambda: settings.problem, remote.summary
         )
@@ -174,12 +181,7 @@ class Daemon:
             reflection,
             remote,
             LinksService(stores, core.directory, world),
-            IngestionService(
-                core,
-                writer,
-                finder=lambda: WorkerPointFinder(settings.config.worker_threads),
-                distil=distillation.wake,
-            ),
+            ingestion,
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),
             corrections,

@@ -6,7 +6,7 @@ payload was removed, a read returns the remainder that its redaction left, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import lmdb
@@ -66,9 +66,10 @@ class JournalLog:
         """Return at most `limit` operations after `after`, in order."""
         return [self._logged(entry) for entry in self.log.slice(after, limit)]
 
-    def read(self, after: int = 0) -> Iterator[Logged]:
-        """Yield all operations after `after`, in order, in short transactions."""
-        return map(self._logged, self.log.read(after))
+    def read(self, after: int = 0, kinds: Collection[str] = ()) -> Iterator[Logged]:
+        """Yield all operations after `after`, or those of some kinds, in order, in short transactions."""
+        entries = self.log.read(after)
+        return map(self._logged, (entry for entry in entries if not kinds or entry.header.kind in kinds))
 
     def get(self, seq: int) -> Logged | None:
         """Return the operation at `seq`, or None."""

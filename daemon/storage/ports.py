@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 from ...protocol.event import Captured
@@ -31,8 +31,8 @@ class EventLog(Protocol):
         """Return at most `limit` operations after `after`, in order."""
         ...
 
-    def read(self, after: int = 0) -> Iterator[Logged]:
-        """Yield all operations after `after`, in order."""
+    def read(self, after: int = 0, kinds: Collection[str] = ()) -> Iterator[Logged]:
+        """Yield all operations after `after`, or those of some kinds, in order."""
         ...
 
     def seq_at(self, at: int) -> int:

@@ -6,11 +6,13 @@ import json
 import os
 import re
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pypdf import PdfReader, PdfWriter
 
 from memd.clients.ingest import formats
 from memd.clients.ingest.formats import read_bytes, read_input
@@ -26,7 +28,7 @@ PARAGRAPHS = st.lists(st.lists(SENTENCES, min_size=1, max_size=80), min_size=1, 
 ENDS = st.sampled_from([" ends here. ", " stands there!\n", " or is it done? "])
 
 
-def unweighed(texts: object) -> tuple[list[float], list[str]]:
+def unweighed(texts: object, by: object) -> list[str]:
     raise AssertionError("the model is not asked")
 
 
@@ -185,6 +187,43 @@ def test_headings_below_one_heading_are_siblings_W12() -> None:
     ]
 
 
+def test_each_message_is_read_in_its_character_set_and_without_attachments_W12() -> None:
+    parts = (
+        b"Subject: =?iso-8859-1?Q?B=E4ume?=\nContent-Type: multipart/mixed; boundary=X\n\n--X\n"
+        b"Content-Type: text/plain; charset=iso-8859-1\n\nDie B\xe4ume sind alt.\n--X\n"
+        b"Content-Type: application/octet-stream; name=a.bin\n\nAAAA\n--X--\n",
+        b"Subject: odd\nContent-Type: text/plain; charset=x-no-such-set\n\nThe pump is on the hill.\n",
+        b"Subject: none\n\nThe caf\xe9 is closed.\n",
+    )
+    found = read_input("list.mbox", b"".join(b"From a@example.org Mon Mar  2 10:00:00 2026\n" + part for part in parts))
+    assert [passage.text.split("\n")[1] for passage in found.passages] == [
+        "Die Bäume sind alt.",
+        "The pump is on the hill.",
+        "The café is closed.",
+    ]
+    assert found.items.items[0].label == "Bäume"
+
+
+def test_broken_html_keeps_its_words_W12() -> None:
+    page = "<h1>Orchard<p>The pears are old.<div><table><tr><td>The roof leaks.<ul><li>Mend the pump"
+    words = " ".join(passage.text for passage in read("page.html", page).passages)
+    assert all(part in words for part in ("The pears are old.", "The roof leaks.", "Mend the pump"))
+
+
+def encrypted() -> bytes:
+    """Return a PDF that opens with a password."""
+    writer, written = PdfWriter(PdfReader(BytesIO(pdf("words")))), BytesIO()
+    writer.encrypt("secret", algorithm="RC4-128")
+    writer.write(written)
+    return written.getvalue()
+
+
+def test_a_broken_line_of_json_is_named_W12() -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        read("a.jsonl", '{"a": 1}\n\n{"b": \n{"c": 3}\n')
+    assert "line 3 is none" in raised.value.hint
+
+
 # --- what can't be read -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("name", "content", "message"),
@@ -193,7 +232,10 @@ def test_headings_below_one_heading_are_siblings_W12() -> None:
         ("a.txt", b"caf\xe9 au lait", "a.txt is not UTF-8 text"),
         ("a.pdf", b"%PDF-1.4 broken", "a.pdf can't be read as PDF"),
         ("a.pdf", pdf(""), "a.pdf has no text"),
+        ("a.txt", b"\x80PNG\0" * 9, "a.txt is a binary file"),
+        ("-", b"PK\0", "standard input is a binary file"),
         ("a.jsonl", b'{"a": 1}\n{"b": ', "a.jsonl is not valid JSON"),
+        ("a.pdf", encrypted(), "a.pdf is encrypted"),
         ("a.md", b"---\n", "a.md has no text that memd can take in"),
     ],
 )
@@ -264,8 +306,9 @@ def test_21_items_negotiate_and_20_do_not_W12() -> None:
 def test_each_choice_takes_just_what_it_says_W12() -> None:
     found = listed(30)
 
-    def weigh(texts: object) -> tuple[list[float], list[str]]:
-        return [n / 30 for n in range(30)], ["topic"] * 30
+    def weigh(texts: object, by: object) -> list[str]:
+        assert by == "worth", "the categories are labels"
+        return [f"{n / 30:.4f}" for n in range(30)]
 
     def taken(choice: Choice) -> list[tuple[str, list[int]]]:
         return [(share.category, list(share.passages)) for share in shares(found, choice, weigh)]
@@ -279,7 +322,7 @@ def test_each_choice_takes_just_what_it_says_W12() -> None:
 
 def test_items_without_labels_have_topics_as_categories_W12() -> None:
     found = read("list.md", "\n".join(f"- thing number {n}" for n in range(24)))
-    asked = negotiation("list.md", found, lambda texts: ([0.0] * 24, ["pears"] * 20 + ["apples"] * 4))
+    asked = negotiation("list.md", found, lambda texts, by: ["pears"] * 20 + ["apples"] * 4)
     assert asked.kinds == {"pears": 20, "apples": 4}
 
 

@@ -146,3 +146,26 @@ def test_an_agent_takes_a_file_in_decides_and_reads_a_passage_W12(daemon: Runnin
     assert text[2]["documents"][0]["details"] == 1
     assert relative[0] and nothing[0]
     assert json.dumps(taken[2])
+
+
+def test_an_agent_points_at_words_of_an_ingested_document_W12_W4(daemon: RunningDaemon, notes: Path) -> None:
+    async def work(client: Any) -> list[Any]:
+        async def call(tool: str, **arguments: Any) -> Any:
+            told = await client.call_tool(tool, {"cwd": str(notes), **arguments})
+            return told.is_error, told.content[0].text, told.structured_content
+
+        document = (await call("memory_ingest", path=str(notes / "notes.md")))[2]["documents"][0]["document"]
+        quoted = [
+            {"type": "lesson", "quotes": ["the wood splits"]},
+            {"type": "lesson", "quotes": ["the wood never splits"]},
+        ]
+        return [
+            await call("memory_reflect", document=document, statements=quoted),
+            await call("memory_reflect", document="claude-code:another", statements=quoted),
+            await call("memory_ingest", path=str(notes / "notes.md")),
+        ]
+
+    pointed, other, again = talk(daemon.environment, work, "auto", "--tools", "ingest", "--tools", "reflect")
+    assert (pointed[2]["taken"], [refused["number"] for refused in pointed[2]["refused"]]) == (1, [2])
+    assert other[0] and "no document that memory_ingest took in" in other[1]
+    assert "the wood splits [§" in again[2]["documents"][0]["summary"]

@@ -43,3 +43,12 @@ def test_how_much_was_learned_when_Q12(kettle: Callable[..., Any]) -> None:
     buckets = kettle("rhythm", "--json").data["buckets"]
     assert sum(bucket["learnt"] for bucket in buckets) == 4 and len(buckets) == 20
     assert kettle("rhythm", "--since", "2026-02-02", "--until", "2026-01-01").code == 2
+
+
+def test_what_an_agent_would_have_received_then_Q12(kettle: Callable[..., Any]) -> None:
+    assert "Stagg" in kettle("profile").text
+    past = kettle("profile", "--believed-at", "2020-01-01")
+    assert past.code == 0 and past.text.startswith("No record belonged into every turn then.")
+    assert "Stagg" in kettle("profile", "--believed-at", "2999-01-01").text
+    assert kettle("profile", "--as-of", "2020-01-01", "--json").data["due"] is False
+    assert "Stagg" not in kettle("context", "--believed-at", "2020-01-01").text

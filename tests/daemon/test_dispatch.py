@@ -18,6 +18,7 @@ from memd.daemon.services.service import Caller, CaptureHandler, Handler, Reader
 from memd.daemon.world import real_world
 from memd.protocol.errors import Denied, MemdError
 from memd.protocol.event import Origin
+from memd.protocol.map import GetMap, GetRhythm
 from memd.protocol.places import places
 from memd.protocol.profile import GetContext, Printed, Profile
 from memd.protocol.request import (
@@ -39,7 +40,7 @@ from memd.stages.secrets.scan import redact
 
 T = TypeVar("T")
 REQUESTS: tuple[type[Request], ...] = get_args(AnyRequest)
-READS = {Recall, Profile, Get, List, Why, Export, GetContext, Printed}
+READS = {Recall, Profile, Get, List, Why, Export, GetContext, Printed, GetMap, GetRhythm}
 """The only requests that the holder of a pass may send."""
 
 GATE = SecretGate(redact, bytes(32))
@@ -204,7 +205,8 @@ def test_clients_wait_briefly_for_the_requests_of_the_fast_lane(services: Sequen
     for request in REQUESTS:
         assert is_quick(example(request)) == (dispatcher.lane(example(request)) == "fast"), request
     deep = Recall(query="x", deep=True)
-    assert not is_quick(deep) and dispatcher.lane(deep) == "slow"
+    for slow in (deep, Profile(as_of="2026-01-01"), Profile(believed_at="2026-01-01")):
+        assert not is_quick(slow) and dispatcher.lane(slow) == "slow"
     fixed = {name for name, handler in table.items() if isinstance(handler, Handler) and handler.lane == "fast"}
-    assert fixed | {Recall} == QUICK and Stop in fixed
+    assert fixed | {Recall, Profile} == QUICK and Stop in fixed
     assert {name for name, handler in table.items() if isinstance(handler, CaptureHandler)} == {Capture, Remember}

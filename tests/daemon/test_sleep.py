@@ -336,6 +336,22 @@ def test_fading_sleep_and_restore_answer_T9_T7(running: Running) -> None:
         life.answer(Restore(ids=("id0",)))
 
 
+@pytest.mark.parametrize("days", [1, 30, 44, 45, 46, 96, 97, 98])
+def test_the_forecast_is_what_as_many_real_sleeps_archive_T9(running: Running, days: int) -> None:
+    life = life_of(running, Rules(share_a_run=1.0))
+    running.stores.commit([*(added(number) for number in range(6)), added(6, kind="persona"), used(1, 9), used(2, 3)])
+    told = life.answer(ListFading(pools=(PERSONAL,), after_days=days))
+    assert sum(each.records for each in told.histogram) == told.total - 1 == 6 and len(told.histogram) <= 60
+    assert told.retention == tuple(round(share, 4) for share in Rules().retention(days))
+    forecast = {each.record.id for each in told.records}
+    assert told.gone == len(forecast)
+    for _ in range(days):
+        running.now += DAY
+        life.sleep.fall_asleep(PERSONAL)
+    life.sleep.sweep(PERSONAL)
+    assert forecast == {f"id{number}" for number in range(7) if running.status(number) == "archived"}
+
+
 def test_an_archived_fact_does_not_push_out_the_one_that_took_its_key_T7(running: Running) -> None:
     stores, life = running.stores, life_of(running)
     stores.commit([added(0, key="user.editor"), Archived(pool=PERSONAL, ids=("id0",))])

@@ -43,7 +43,7 @@ def captured(turn: str, words: str, path: str = "/notes.md", form: str = "") -> 
 
 def points(*texts: str, most: int = 10) -> tuple[Point, ...]:
     items = [Item(seq=n, captured=captured(str(n), words)) for n, words in enumerate(texts)]
-    return reader().points(items, most, 1000)
+    return reader().safe(items, reader().points(items, most, 1000))
 
 
 def test_a_point_is_a_clause_of_the_text_in_its_order_W12() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import re
 from collections.abc import Iterator
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from ....protocol.errors import MemdError
+from ....protocol.profile import changed_lines
 from ....protocol.record import Record
 from ....protocol.reply import Remembered
-from ..screen import Undoing, changed, form_of, panel_of, piece, screen
+from ..screen import Undoing, changed, form_of, panel_of, piece, scope_of, screen
 
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
@@ -34,14 +37,27 @@ async def show(request: Request) -> Response:
 
 async def preview(request: Request) -> Response:
     """Show what the form would change; an error stands in the same place."""
-    form = await form_of(request)
-    before = await panel_of(request).client.get(request.path_params["id"])
+    form, scope, client = await form_of(request), scope_of(request), panel_of(request).client
+    before = await client.get(request.path_params["id"])
     try:
-        made = await _send(request, form, dry_run=True)
+        after = (await _send(request, form, dry_run=True)).record
     except MemdError as error:
-        return piece("preview.html", error=error, before=before, after=None, diff=())
-    diff = list(word_diff(before.content, made.record.content))
-    return piece("preview.html", error=None, before=before, after=made.record, diff=diff)
+        return piece("preview.html", error=error)
+    changed_records = (after,) if after.id == before.id else (msgspec.structs.replace(before, status="retired"), after)
+    then, now = await asyncio.gather(
+        *(client.profile(**scope.readable, assuming=records) for records in ((before,), changed_records))
+    )
+    gone, new = changed_lines(then, now)
+    diff = list(word_diff(before.content, after.content))
+    return piece(
+        "preview.html",
+        error=None,
+        is_replaced=after.id != before.id,
+        diff=diff,
+        gone=gone,
+        new=new,
+        tokens=now.tokens - then.tokens,
+    )
 
 
 async def apply(request: Request) -> Response:

@@ -49,7 +49,7 @@ async def show(request: Request) -> Response:
         given = await client.injected(limit=20)
         return await screen(request, "given.html", "What agents received", view=view, given=given)
     agent = request.query_params.get("agent", "")
-    profile = await client.profile(**scope.readable, budget_tokens=BUDGET_TOKENS, agent=agent)
+    profile = await client.profile(**scope.readable, **scope.times, budget_tokens=BUDGET_TOKENS, agent=agent)
     known = {line.id for line in profile.lines}
     chosen = chosen if chosen in known else next(iter(profile.ids), "")
     explained = await client.why(chosen) if chosen else None

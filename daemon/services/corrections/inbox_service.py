@@ -91,18 +91,22 @@ class InboxService(Service):
         proposal = asked.what
         records = self._stores.records.many(filter(None, (proposal.record, proposal.against)))
         old, new = records.get(proposal.record), records.get(proposal.against)
+        state = asked.state if asked.state != "open" or _stands(proposal, old, new) else "moot"
         return Waiting(
             id=proposal.id,
             what=proposal.what,
             record=proposal.record,
             line=old.description if old else "",
-            state=asked.state if asked.state != "open" or _stands(proposal, old, new) else "moot",
+            state=state,
             by=proposal.by or proposal.document,
             against=proposal.against,
             against_line=new.description if new else "",
             label=proposal.label,
             reason=proposal.reason,
             at=asked.at,
+            evidence=old.provenance.spans if old else (),
+            against_evidence=new.provenance.spans if new else (),
+            if_nothing=_if_nothing(proposal, old) if state == "open" else "",
         )
 
     def decide(self, request: Decide) -> Decided:
@@ -170,6 +174,17 @@ class InboxService(Service):
 
 def _judged(record: Record, after: Status | Literal[""]) -> JudgedRecord:
     return JudgedRecord(id=record.id, description=record.description, before=record.status, after=after)
+
+
+def _if_nothing(proposal: ChangeProposed, old: Record | None) -> str:
+    """Return what happens as long as the user does not decide."""
+    if proposal.what == "conflict":
+        return "Both records stay, and an answer may have either."
+    if proposal.what == "duplicate":
+        return "Both records stay, although they say the same."
+    if old is not None and old.status == "hidden":
+        return "The record stays hidden: no answer has it."
+    return "The record stays as it is."
 
 
 def _stands(proposal: ChangeProposed, old: Record | None, new: Record | None) -> bool:

@@ -111,10 +111,12 @@ class DistillationService(Service):
         given: Callable[[Iterable[Captured]], dict[str, Given]],
         judge: Callable[[], Callable[[Record], Record]],
         paused: Callable[[], bool],
+        held: Callable[[], bool],
         take: Callable[[Sequence[tuple[CaptureRequest, Respond]]], None],
     ) -> None:
         """`given`: texts that each session received from memd; `judge`: marks new records as on probation; `paused`:
-        whether distillation is paused; `take`: takes the capture that ends an idle session."""
+        whether distillation is paused; `held`: whether it waits for models that a user waits for; `take`: takes the
+        capture that ends an idle session."""
         self._stores, self._jobs, self._world = core.stores, core.jobs, core.world
         self._models, self._take = models, take
         self._worker = WorkerProcess(core.config().worker_threads)
@@ -127,6 +129,7 @@ class DistillationService(Service):
             given=given,
             judge=judge,
             paused=paused,
+            held=held,
             tell=core.activity.tell,
         )
         self._triggers = DistillationTriggers(core.scheduler, core.world, core.config, self.wake, self._end_session)

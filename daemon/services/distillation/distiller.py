@@ -42,7 +42,7 @@ DEATHS = 4
 """A worker may be killed from outside; the same captures are to blame when it died of them this often."""
 
 HELD_S = 1.0
-"""Interval between checks whether a pause of all folders still holds."""
+"""Interval between checks whether a pause of all folders, or a job that users wait for, still holds."""
 
 Closing = Callable[[Distillate], AnyOperation]
 """Returns the operation that ends a batch: the cursor, or the state of a dead letter."""
@@ -72,13 +72,15 @@ class DistillationLoop:
         given: Callable[[Iterable[Captured]], dict[str, Given]],
         judge: Callable[[], Callable[[Record], Record]],
         paused: Callable[[], bool],
+        held: Callable[[], bool],
         tell: Callable[[str, str], None],
     ) -> None:
         """`given`: texts that each session received from memd; `judge`: marks new records as on probation; `paused`:
-        whether distillation is paused; `tell`: tells clients an event."""
+        whether distillation is paused; `held`: whether it waits for models that a user waits for; `tell`: tells
+        clients an event."""
         self._tell = tell
         self._stores, self._writer, self._worker, self._models, self._config = stores, writer, worker, models, config
-        self._given, self._judge_of, self._paused = given, judge, paused
+        self._given, self._judge_of, self._paused, self._held = given, judge, paused, held
         self._dead_letters: queue.SimpleQueue[tuple[DeadLetter, Future[str]]] = queue.SimpleQueue()
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -119,13 +121,13 @@ class DistillationLoop:
                 self._wake.wait()
             self._wake.clear()
             self._retry_dead_letters()
-            if self._paused():
+            if self._paused() or self._held():
                 self._worker.end()
                 self._wake.wait(HELD_S)
                 self._wake.set()
                 continue
             try:
-                while not self._stopping.is_set() and not self._paused() and self._work():
+                while not (self._stopping.is_set() or self._paused() or self._held()) and self._work():
                     self._retry_dead_letters()
                 self.trouble, pause_s = "", PAUSE_S
             except (WorkerDied, WorkerUnusable) as error:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ....protocol.errors import Unavailable
+from ....protocol.ingestion import WeighedBy
+from ....protocol.record import Span
 from ....stages.batch import Item, Point, Weight
-from .worker_messages import FindPoints, PointsFound, Weighed, WeighTexts
+from .worker_messages import CheckPoints, FindPoints, PointsFound, Weighed, WeighTexts
 from .worker_process import TaskCrashed, WorkerDied, WorkerProcess, WorkerUnusable
 
 ATTEMPTS = 2
@@ -22,15 +24,20 @@ class WorkerPointFinder:
     def __init__(self, threads: int) -> None:
         self._worker = WorkerProcess(threads)
 
-    def points(self, items: Sequence[Item], most: int, read: int) -> tuple[Point, ...]:
+    def points(self, items: Sequence[Item], most: int, read: int, pointed: Sequence[Span]) -> tuple[Point, ...]:
         """Return points of captures in the order of the text. Raises Unavailable."""
-        return self._ask(FindPoints(items=tuple(items), most=most, read=read), PointsFound).points
+        task = FindPoints(items=tuple(items), most=most, read=read, pointed=tuple(pointed))
+        return self._ask(task, PointsFound).points
 
-    def weigh(self, texts: Sequence[str]) -> tuple[Weight, ...]:
+    def safe(self, items: Sequence[Item], points: Sequence[Point]) -> tuple[Point, ...]:
+        """Return the points that may stand in a summary. Raises Unavailable."""
+        return self._ask(CheckPoints(items=tuple(items), points=tuple(points)), PointsFound).points
+
+    def weigh(self, texts: Sequence[str], by: WeighedBy) -> tuple[Weight, ...]:
         """Return the weights of texts. Raises Unavailable."""
-        return self._ask(WeighTexts(texts=tuple(texts)), Weighed).weights
+        return self._ask(WeighTexts(texts=tuple(texts), by=by), Weighed).weights
 
-    def _ask(self, task: FindPoints | WeighTexts, kind: type[R]) -> R:
+    def _ask(self, task: FindPoints | CheckPoints | WeighTexts, kind: type[R]) -> R:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return self._worker.ask(task, kind)

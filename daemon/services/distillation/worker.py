@@ -30,6 +30,7 @@ from ....stages.scan import Scan
 from .worker_messages import (
     AnyResult,
     AnyTask,
+    CheckPoints,
     ComparePinned,
     Conflicts,
     Crashed,
@@ -87,9 +88,11 @@ class Worker:
             case EmbedTexts():
                 return Embedded(vectors=tuple(row.tobytes() for row in self._embedder.embed(task.texts)))
             case FindPoints():
-                return PointsFound(points=self._points.points(task.items, task.most, task.read))
+                return PointsFound(points=self._points.points(task.items, task.most, task.read, task.pointed))
+            case CheckPoints():
+                return PointsFound(points=self._points.safe(task.items, task.points))
             case WeighTexts():
-                return Weighed(weights=self._points.weigh(task.texts))
+                return Weighed(weights=self._points.weigh(task.texts, task.by))
 
 
 def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:

@@ -9,7 +9,8 @@ from typing import IO, TypeVar
 
 import msgspec
 
-from ....protocol.record import Record
+from ....protocol.ingestion import WeighedBy
+from ....protocol.record import Record, Span
 from ....stages.batch import AgentText, Batch, Conflict, Given, Item, Known, Point, Proposal, Weight
 
 
@@ -47,20 +48,30 @@ class ComparePinned(Task, tag="hold_against", frozen=True, kw_only=True):
 
 
 class FindPoints(Task, tag="find_points", frozen=True, kw_only=True):
-    """Find the clauses of a chunk that are worth most (W12): at most `most`, of at most `read` that are read."""
+    """Find the clauses of a chunk that are worth most (W12): at most `most`, of at most `read` that are read, after the
+    words that another reader pointed at."""
 
     items: tuple[Item, ...]
     most: int
     read: int
+    pointed: tuple[Span, ...] = ()
+
+
+class CheckPoints(Task, tag="check_points", frozen=True, kw_only=True):
+    """Return those of these points that may stand in a summary (W12). `items`: the captures that they are of."""
+
+    items: tuple[Item, ...]
+    points: tuple[Point, ...]
 
 
 class WeighTexts(Task, tag="weigh", frozen=True, kw_only=True):
     """Weigh items from which a user may choose (W12)."""
 
     texts: tuple[str, ...]
+    by: WeighedBy = "both"
 
 
-AnyTask = DistilItems | JudgeCandidates | EmbedTexts | ComparePinned | FindPoints | WeighTexts
+AnyTask = DistilItems | JudgeCandidates | EmbedTexts | ComparePinned | FindPoints | CheckPoints | WeighTexts
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="result"):
@@ -97,7 +108,7 @@ class Conflicts(Result, tag="conflicts", frozen=True, kw_only=True):
 
 
 class PointsFound(Result, tag="points", frozen=True, kw_only=True):
-    """The points of a chunk, in the order of the text."""
+    """Points, in the order of the text."""
 
     points: tuple[Point, ...]
 

@@ -6,17 +6,17 @@ the document, removes it; a summary that the user edited or rejected is not writ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
-from ....protocol.event import Captured, Origin, text
-from ....protocol.ingestion import SUMMARY
+from ....protocol.event import Captured, Origin, Reflected, Said, Wrote, text
+from ....protocol.ingestion import SUMMARY, summary_id
 from ....protocol.instant import micros
 from ....protocol.operation import Added, AnyOperation, Decision, Invalidated, Step, Updated
-from ....protocol.record import LIVE, QUOTE_LIMIT, Provenance, Record, record_id
+from ....protocol.record import LIVE, QUOTE_LIMIT, Provenance, Record, Span
 from ....stages.batch import PERSONAL, Point
 from ....stages.extractive_summary import numbered
 from ...projections.stores import Stores
@@ -28,18 +28,18 @@ from ..withdrawal import is_withdrawn
 VERSION = 1
 """Version of the way in which summaries are made."""
 
-TURN = "summary"
 TITLE_LIMIT = 80
 
 
 class DocumentReading(NamedTuple):
     """A document as the archive has it: its captures in the order of the text, and its pool. `is_whole`: no text of it
-    has expired."""
+    has expired; `pointed`: words that another reader than memd's own model pointed at (W4)."""
 
     origin: Origin
     pool: str
     captures: tuple[Captured, ...]
     is_whole: bool = True
+    pointed: tuple[Span, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -47,17 +47,14 @@ class DocumentReading(NamedTuple):
         hashed = blake2b(digest_size=10)
         for captured in self.captures:
             hashed.update(f"{captured.event.turn}\0{len(text(captured.event))}\0".encode())
+        for span in self.pointed:
+            hashed.update(f"{span.turn}\0{span.start}\0{span.end}\0".encode())
         return hashed.hexdigest()
 
     @property
     def maker(self) -> str:
         """The value of `distiller` in a summary of this state of the document."""
         return f"summary-{VERSION}#{self.digest}"
-
-
-def summary_id(document: str) -> str:
-    """Return the id of the summary of a document, which has at most one."""
-    return record_id("note", document, TURN, 0, 0)
 
 
 def read_document(stores: Stores, document: str, turns: Sequence[str]) -> DocumentReading | None:
@@ -67,13 +64,27 @@ def read_document(stores: Stores, document: str, turns: Sequence[str]) -> Docume
     if session is None or stores.forgotten.hiding(document):
         return None
     project = stores.aliases.home(session.opened.project) if session.opened.project else ""
-    held = {captured.event.turn: captured for captured in stores.archive.turns(document)}
+    archived = stores.archive.turns(document)
+    held = {captured.event.turn: captured for captured in archived if isinstance(captured.event, Said | Wrote)}
     named = (held.get(turn) for turn in dict.fromkeys(turns or held))
     captures = tuple(captured for captured in named if captured and text(captured.event).strip())
+    texts = {captured.event.turn: text(captured.event) for captured in captures}
+    readings = (captured.event for captured in archived if isinstance(captured.event, Reflected))
     without = [(document, turn) for turn in dict.fromkeys(turns) if turn not in held]
     forgotten = stores.forgotten.among(without)
     expired = any(stores.archive.seq_of(*turn) for turn in without if turn not in forgotten)
-    return DocumentReading(session.opened.origin, project or PERSONAL, captures, not expired)
+    pointed = sorted(_pointed(document, readings, texts), key=astuple)
+    return DocumentReading(session.opened.origin, project or PERSONAL, captures, not expired, tuple(pointed))
+
+
+def _pointed(document: str, readings: Iterable[Reflected], texts: Mapping[str, str]) -> set[Span]:
+    """Return the words that readers pointed at, of which the document still has the passage."""
+    quotes = (quote for reading in readings for statement in reading.statements for quote in statement.quotes)
+    return {
+        Span(document, quote.turn, quote.start, quote.end)
+        for quote in quotes
+        if quote.end <= len(texts.get(quote.turn, "")) and quote.end - quote.start <= QUOTE_LIMIT
+    }
 
 
 def summary_record(reading: DocumentReading, points: Sequence[Point]) -> Record:

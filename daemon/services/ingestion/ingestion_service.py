@@ -1,7 +1,7 @@
 """Large input (W12): weighs the items that a user may choose from, and summarises a document that was captured.
 
 The details of a summary are ordinary captures. Both jobs read with a worker process of their own, which ends with the
-job, so that distilling goes on beside them. A job that is killed leaves nothing: a summary is one commit.
+job; distilling waits for it, because a user does. A job that is killed leaves nothing: a summary is one commit.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from ....protocol.ingestion import (
     RecordTopic,
     SummariseDocument,
     TopicList,
+    WeighedBy,
     WeighItems,
+    summary_id,
 )
-from ....protocol.record import LIVE, Record
+from ....protocol.record import LIVE, Record, Span
 from ....protocol.reply import JobState
 from ....stages.batch import Item, Point, Weight
 from ....stages.extractive_summary import choose
@@ -39,18 +41,15 @@ from ..service import Caller, Handler, Handlers, Service, owner
 from ..token_estimate import tokens
 from ..write_thread import Writer
 from .chunks import chunks
-from .document_summary import DocumentReading, is_open, operations, price, read_document, summary_id, summary_record
+from .document_summary import DocumentReading, is_open, operations, price, read_document, summary_record
 
-POINTS = 24
-"""Most points of a chunk."""
+READ, FEWEST_READ = 800, 4
+"""Clauses of a document that the distiller reads, 6 ms each, and at least of a chunk: those that their form recommends.
+"""
 
-CANDIDATES = 3_000
-"""Most points of a document that compete for its summary."""
+CANDIDATES = 240
+"""Points of a document that compete for its summary, at least two of each chunk."""
 
-READ = 6_000
-"""Clauses of a document that the distiller reads, 7 ms each; of a longer document fewer in each chunk."""
-
-FEWEST_READ = 10
 WEIGHED = 64
 """Items that are weighed at once."""
 
@@ -64,11 +63,16 @@ CENTRAL = 20
 class PointFinder(Protocol):
     """The models, in a process of their own."""
 
-    def points(self, items: Sequence[Item], most: int, read: int) -> tuple[Point, ...]:
-        """Return points of captures in the order of the text. Raises Unavailable, Stopping."""
+    def points(self, items: Sequence[Item], most: int, read: int, pointed: Sequence[Span]) -> tuple[Point, ...]:
+        """Return points of captures in the order of the text. `pointed`: words that another reader pointed at. Raises
+        Unavailable, Stopping."""
         ...
 
-    def weigh(self, texts: Sequence[str]) -> tuple[Weight, ...]:
+    def safe(self, items: Sequence[Item], points: Sequence[Point]) -> tuple[Point, ...]:
+        """Return the points of these captures that may stand in a summary. Raises Unavailable, Stopping."""
+        ...
+
+    def weigh(self, texts: Sequence[str], by: WeighedBy) -> tuple[Weight, ...]:
         """Return the weights of texts. Raises Unavailable, Stopping."""
         ...
 
@@ -99,6 +103,11 @@ class IngestionService(Service):
             ListTopics: Handler("slow", self.topics, scoped=True),
         }
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether a job has the models open."""
+        return self._opened is not None
+
     def stop(self) -> None:
         """End the models of a job, which then fails before the stores close."""
         if (finder := self._opened) is not None:
@@ -118,21 +127,25 @@ class IngestionService(Service):
     # --- jobs ----------------------------------------------------------------------------------------------------
     def weigh(self, request: WeighItems) -> JobState:
         """Start to weigh items. Raises Unavailable beside another job."""
-        return self._core.jobs.start("weigh items", lambda progress: self._weigh(request.texts, progress))
+        return self._core.jobs.start("weigh items", lambda progress: self._weigh(request, progress))
 
-    def _weigh(self, texts: Sequence[str], progress: Progress) -> Report:
+    def _weigh(self, request: WeighItems, progress: Progress) -> Report:
+        texts, by = request.texts, request.by
         weights: list[Weight] = []
         with self._models() as finder:
             for start in range(0, len(texts), WEIGHED):
                 progress(start, len(texts), "items")
                 self._check_stopping()
-                weights += finder.weigh(texts[start : start + WEIGHED])
+                weights += finder.weigh(texts[start : start + WEIGHED], by)
+        worths = [f"{weight.worth:.4f}" for weight in weights] if by != "topic" else []
+        if by == "worth":
+            return {"worth": worths, "topics": []}
         vectors = np.stack([np.frombuffer(weight.vector, "<f4") for weight in weights])
         labels = [""] * len(texts)
         for topic in topics(vectors, texts):
             for member in topic.members:
                 labels[member] = without_secrets(topic.label)
-        return {"worth": [f"{weight.worth:.4f}" for weight in weights], "topics": labels}
+        return {"worth": worths, "topics": labels}
 
     def summarise(self, request: SummariseDocument) -> JobState:
         """Start to summarise a document. Raises NotFound, and Unavailable beside another job."""
@@ -151,23 +164,38 @@ class IngestionService(Service):
             return _report(before, reading, len(groups), 0)
         if before and not is_open(self._stores, before):
             return _report(None, reading, len(groups), 0)
-        found = list(self._points(groups, progress))
-        points = choose(found, SUMMARY_TOKENS, price)
+        points = self._points(groups, reading.pointed, progress)
         record = summary_record(reading, points) if points else None
         written = self._writer.run(lambda: self._commit(reading, record)).result()
         self._distil()
         after = self._stores.records.get(summary_id(request.document)) if record else None
         return _report(after, reading, len(groups), written)
 
-    def _points(self, groups: Sequence[tuple[Captured, ...]], progress: Progress) -> Iterator[tuple[Point, ...]]:
-        """Yield the points of each chunk."""
-        most = max(1, min(POINTS, CANDIDATES // max(1, len(groups))))
-        read = max(FEWEST_READ, READ // max(1, len(groups)))
+    def _points(
+        self, groups: Sequence[tuple[Captured, ...]], pointed: Sequence[Span], progress: Progress
+    ) -> tuple[Point, ...]:
+        """Return the points of the summary. Only the chosen ones are checked, and others are chosen for those that may
+        not stand in it."""
+        most, read = max(2, CANDIDATES // max(1, len(groups))), max(FEWEST_READ, READ // max(1, len(groups)))
+        chunked = [[Item(seq=n, captured=captured) for n, captured in enumerate(group, 1)] for group in groups]
+        items = {item.captured.event.turn: item for group in chunked for item in group}
+        found: list[tuple[Point, ...]] = []
+        safe, unsafe = set[Point](), set[Point]()
         with self._models() as finder:
-            for at, group in enumerate(groups):
+            for at, group in enumerate(chunked):
                 progress(at, len(groups), "chunks")
                 self._check_stopping()
-                yield finder.points([Item(seq=n, captured=each) for n, each in enumerate(group, 1)], most, read)
+                found.append(finder.points(group, most, read, pointed))
+            while True:
+                left = [[point for point in points if point not in unsafe] for points in found]
+                chosen = choose(left, SUMMARY_TOKENS, price)
+                fresh = [point for point in chosen if point not in safe]
+                if not fresh:
+                    return chosen
+                self._check_stopping()
+                turns = dict.fromkeys(point.span.turn for point in fresh)
+                safe.update(finder.safe([items[turn] for turn in turns], fresh))
+                unsafe.update(point for point in fresh if point not in safe)
 
     def _commit(self, reading: DocumentReading, record: Record | None) -> int:
         """Write the summary; return the number of operations. Called on the write thread."""

@@ -7,14 +7,17 @@ sleep once, when the last of them ends; after a restart the jobs find the same w
 from __future__ import annotations
 
 import logging
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
+from math import ceil
 from math import log as ln
 from typing import Literal
 
 import msgspec
 
-from ....protocol.decay import Asleep, Fading, FadingList, ListFading, PutToSleep, Slumbered
+from ....protocol.decay import Asleep, Fading, FadingBin, FadingList, ListFading, PutToSleep, Slumbered
 from ....protocol.errors import MemdError
 from ....protocol.event import AnyEvent, Noted, Said
 from ....protocol.fading import Archived, Restored
@@ -44,6 +47,9 @@ from .usage import UseDetector
 
 DAY_S = 86_400.0
 SHOWN = 20
+BINS = 60
+"""Most bins of the forecast."""
+
 log = logging.getLogger("memd.lifetime")
 
 NO_SESSIONS = frozenset({"memd", "cli", "python"})
@@ -329,13 +335,18 @@ class LifecycleService(Service):
         """List what fades first if nobody uses it. Raises NotFound."""
         rules = self._rules()
         scope = caller.scope
-        soonest: list[tuple[float, str]] = []
+        decaying: list[tuple[float, str]] = []
         total = 0
         for pool in scope:
             if not rules.is_off(pool):
-                total += sum(self._stores.counters.by_level(pool))
-                soonest += self._soonest(pool, request.limit)
-        soonest = sorted(soonest)[: request.limit]
+                records_of_pool = sum(self._stores.counters.by_level(pool))
+                total += records_of_pool
+                decaying += self._soonest(pool, records_of_pool)
+        decaying.sort()
+        gone = bisect_left(decaying, (float(request.after_days), ""))
+        soonest = decaying[: min(request.limit, gone if request.after_days else request.limit)]
+        bin_days = max(1, ceil((decaying[-1][0] + 1) / BINS)) if decaying else 1
+        bins = Counter(int(days) // bin_days * bin_days for days, _ in decaying)
         records = self._stores.records.many(id for _, id in soonest)
         signals = self._stores.counters.signals(records.values())
         rows = tuple(
@@ -346,7 +357,16 @@ class LifecycleService(Service):
             if id in records
         )
         due = islice((shown(record).record for record in self.review.overdue(scope)), SHOWN)
-        return FadingList(records=rows, scope=tuple(scope), total=total, overdue=tuple(due))
+        return FadingList(
+            records=rows,
+            scope=tuple(scope),
+            total=total,
+            overdue=tuple(due),
+            gone=gone,
+            bin_days=bin_days,
+            histogram=tuple(FadingBin(days, bins[days]) for days in sorted(bins)),
+            retention=tuple(round(share, 4) for share in rules.retention(request.after_days or 1)),
+        )
 
     def _soonest(self, pool: str, limit: int) -> list[tuple[float, str]]:
         rules, soonest = self._rules(), list[tuple[float, str]]()

@@ -43,11 +43,20 @@ class ContextPackager:
         """`held`: ids of pinned, L1 and L2 records; `boost`: the factor of a record's tags; `now`: microseconds."""
         self._records, self._held, self._lines, self._boost, self._now = records, held, lines, boost, now
 
-    def package(self, request: GetContext, scope: Sequence[str], permits: Permits | None) -> ContextPackage:
-        start = self._now() - request.days * DAY
-        held = self._visible(self._records.many(self._held(scope)).values(), permits)
+    def package(
+        self, request: GetContext, scope: Sequence[str], permits: Permits | None, then: Sequence[Record] | None = None
+    ) -> ContextPackage:
+        """Return the package. `then`: the live records of another time, instead of those of now."""
+        if then is None:
+            start = self._now() - request.days * DAY
+            held = self._visible(self._records.many(self._held(scope)).values(), permits)
+            recent = [record for pool in scope for record in self._since(pool, start, permits)]
+        else:
+            start = min(self._now(), *map(micros, filter(None, (request.as_of, request.believed_at))))
+            start -= request.days * DAY
+            held = self._visible((record for record in then if record.held), permits)
+            recent = self._visible((record for record in then if _is_since(record, start)), permits)
         first = [record for record in held if record.layer == "L1"]
-        recent = [record for pool in scope for record in self._since(pool, start, permits)]
         named = {tag.lower() for tag in request.tags}
         tags = named or _own_tags(recent)
         whole = () if named else scope
@@ -92,8 +101,7 @@ class ContextPackager:
         while group := self._records.recent(pool, before, SLICE):
             last = group[-1]
             before = (last.learned_at, last.id)
-            fresh = (record for record in group if record.layer == "L3" and record.provenance.trust != "tool")
-            yield from self._visible((row for row in fresh if micros(row.provenance.said_at) >= start), permits)
+            yield from self._visible((record for record in group if _is_since(record, start)), permits)
             if last.learned_at < start:
                 return
 
@@ -107,6 +115,12 @@ class ContextPackager:
             since = f", since {day(from_micros(start))}" if layer == "L3" else ""
             lines += ["", f"## {heading}{since}", *rows] if rows else []
         return "\n".join([*lines, "</memd-context>", ""])
+
+
+def _is_since(record: Record, start: int) -> bool:
+    """Whether a record of L3 was said since a time, by somebody."""
+    is_said = record.layer == "L3" and record.provenance.trust != "tool"
+    return is_said and micros(record.provenance.said_at) >= start
 
 
 def _own_tags(records: Sequence[Record]) -> set[str]:

@@ -91,31 +91,38 @@ class ProfileCache:
         return text
 
     def _render(self, key: ProfileKey) -> ProfileText:
-        scope, count = key.scope, self._lines.count
-        alone = all(pool == PERSONAL for pool in scope)
-        note = ALONE if alone else ""
-        head = [INTRO, *([note] if note else [])]
-        around = count("\n".join([_opening(""), *head, CLOSE])) + REVISION_TOKENS
-        share = max(0, key.budget_tokens - around) // len(scope)
-        permits = self._permits(key.reader)
-        chosen: list[ChosenLine] = []
-        static: list[Section] = []
-        for pool in scope:
-            most, principles = int(share * STATIC_SHARE), int(share * PRINCIPLE_SHARE)
-            static += self._lines.static(pool, self._named(pool), most, principles, permits, chosen)
-        left = share * len(scope) - sum(section.tokens for section in static)
-        recent: list[Section] = []
-        for number, pool in enumerate(scope, 1):  # the project gets what the user's half leaves over
-            part = left // (len(scope) - number + 1)
-            sections = self._lines.recent(pool, self._named(pool), part, permits, chosen)
-            left -= sum(section.tokens for section in sections)
-            recent = [*sections, *recent]  # the project's sections come first
-        if not chosen:
-            return ProfileText(text="", rev="", ids=(), scope=scope, tokens=0, note=note)
-        return _fenced(head, static, recent, scope, note, count)
+        return render(self._lines, self._title, key.scope, key.budget_tokens, self._permits(key.reader))
 
-    def _named(self, pool: str) -> str:
-        return "" if pool == PERSONAL else self._title(pool) or "this project"
+
+def render(
+    lines: ProfileLines,
+    title: Callable[[str], str],
+    scope: tuple[str, ...],
+    budget_tokens: int,
+    permits: Permits | None,
+) -> ProfileText:
+    """Return the profile of a scope. `title`: of a pool."""
+    count = lines.count
+    note = ALONE if all(pool == PERSONAL for pool in scope) else ""
+    head = [INTRO, *([note] if note else [])]
+    around = count("\n".join([_opening(""), *head, CLOSE])) + REVISION_TOKENS
+    share = max(0, budget_tokens - around) // len(scope)
+    names = {pool: "" if pool == PERSONAL else title(pool) or "this project" for pool in scope}
+    chosen: list[ChosenLine] = []
+    static: list[Section] = []
+    for pool in scope:
+        most, principles = int(share * STATIC_SHARE), int(share * PRINCIPLE_SHARE)
+        static += lines.static(pool, names[pool], most, principles, permits, chosen)
+    left = share * len(scope) - sum(section.tokens for section in static)
+    recent: list[Section] = []
+    for number, pool in enumerate(scope, 1):  # the project gets what the user's half leaves over
+        part = left // (len(scope) - number + 1)
+        sections = lines.recent(pool, names[pool], part, permits, chosen)
+        left -= sum(section.tokens for section in sections)
+        recent = [*sections, *recent]  # the project's sections come first
+    if not chosen:
+        return ProfileText(text="", rev="", ids=(), scope=scope, tokens=0, note=note)
+    return _fenced(head, static, recent, scope, note, count)
 
 
 def _fenced(

@@ -6,19 +6,27 @@ sentence closes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from ....protocol.event import text
+from ....protocol.event import Captured, text
 from ....protocol.instant import micros
 from ....protocol.record import Record
 from ....stages.commitments import closes, subject
-from ...storage.archive import Archive
 
 TURNS = 400
 """Turns of the same session after a commitment that may close it."""
 
 
-def is_open(commitment: Record, archive: Archive, learned: Iterable[Record]) -> bool:
+class NearbyCaptures(Protocol):
+    """Reads of captures (`Archive`)."""
+
+    def around(self, document: str, turn: str, before: int, after: int) -> Sequence[tuple[int, Captured]]:
+        """Return the captures of a document around a turn, in order, with their seqs."""
+        ...
+
+
+def is_open(commitment: Record, archive: NearbyCaptures, learned: Iterable[Record]) -> bool:
     """Whether neither a later turn nor a record that was learned later closes a commitment."""
     wanted = subject(commitment.content)
     if not wanted:

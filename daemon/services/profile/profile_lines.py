@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ....protocol.instant import day, micros
 from ....protocol.record import OPEN_QUESTION, PRINCIPLE, Record, Signal
@@ -19,12 +19,11 @@ from ....stages.batch import PERSONAL
 from ....stages.rules import any_of, table
 from ....stages.words import STOP, tokens
 from ...forgetting_rules import Rules
-from ...projections.profile import Part, ProfileCards, is_explicit
+from ...projections.profile import Part, is_explicit
 from ...projections.salience import salience, standing
-from ...storage.archive import Archive
 from ..outgoing_screen import flags_in, secrets_in
 from ..service import Permits
-from .open_items import is_open
+from .open_items import NearbyCaptures, is_open
 
 WORDS = 4
 """Least words of a line that a reader who was not there understands."""
@@ -189,13 +188,21 @@ class Section(NamedTuple):
     tokens: int
 
 
+class Cards(Protocol):
+    """The records that a profile may have (`ProfileCards`)."""
+
+    def cards(self, pool: str, name: Part) -> list[Record]:
+        """Return the records of a pool's part, in no order."""
+        ...
+
+
 class ProfileLines:
     """Chooses and words the lines."""
 
     def __init__(
         self,
-        cards: ProfileCards,
-        archive: Archive,
+        cards: Cards,
+        archive: NearbyCaptures,
         tokens: Callable[[str], int],
         boost: Callable[[Record], float] = lambda record: 1.0,
         signals: Callable[[Sequence[Record]], Mapping[str, Signal]] | None = None,

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from ....protocol.errors import Denied
 from ....protocol.profile import (
     ContextPackage,
     GetContext,
@@ -21,16 +22,19 @@ from ....protocol.profile import (
 from ....protocol.record import Record
 from ...config import Config
 from ...forgetting_rules import Rules
+from ...projections.timeline import View
 from ..core import Core
 from ..pass_limits import limited
-from ..service import Caller, Handler, Handlers, Permits, Reader, Service, owner
+from ..service import Caller, Handler, Handlers, Lane, Permits, Reader, Service, owner
+from .assumed import AssumedCards
 from .context_package import ContextPackager
 from .echo_ledger import EchoLedger
-from .hot import ProfileCache
+from .hot import ProfileCache, render
 from .injected_prompts import with_prompts
 from .injection_log import InjectionLog, without_delivery
 from .just_said import JustSaid
 from .last_time import LastSessions, LastTimeSection
+from .past import PastCaptures, PastCards, is_past
 from .profile_lines import ProfileLines
 from .prompt_lines import PromptLines, PromptSearch
 
@@ -45,6 +49,10 @@ class InjectionListener(Protocol):
     def in_context(self, document: str, prompt: str, ids: Sequence[str]) -> None:
         """Follow whether a session, whose context has these records, uses them in its answer to a prompt."""
         ...
+
+
+def _lane(request: Profile) -> Lane:
+    return "slow" if is_past(request) or request.assuming else "fast"
 
 
 class ProfileService(Service):
@@ -72,7 +80,9 @@ class ProfileService(Service):
         def rules() -> Rules:
             return config().forgetting
 
+        self._rules, self._timeline, self._title = rules, core.timeline, core.directory.title
         lines = ProfileLines(stores.profile, stores.archive, pieces, self._boost, stores.counters.signals, rules)
+        self._count = lines.count
         self._cache = ProfileCache(stores.profile, lines, core.directory.title, permits)
         self._just_said = JustSaid(stores, lines.count)
         self._last_time = LastTimeSection(last_sessions, lines.count)
@@ -84,7 +94,7 @@ class ProfileService(Service):
     @property
     def handlers(self) -> Handlers:
         return {
-            Profile: Handler("fast", self.profile, under_pass=True, scoped=True),
+            Profile: Handler(_lane, self.profile, under_pass=True, scoped=True),
             GetContext: Handler("slow", self.context, under_pass=True, scoped=True),
             Printed: Handler("slow", self.printed, under_pass=True),
             ListInjected: owner("slow", self.injected),
@@ -106,6 +116,12 @@ class ProfileService(Service):
         self._echoes.save()
 
     def profile(self, request: Profile, caller: Caller) -> ProfileText:
+        """Return the profile of now, or of another time. Raises NaiveTime, InvalidRequest."""
+        view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
+        if view is not None:
+            return self._past(request, view, caller)
+        if request.assuming:
+            return self._assumed(request, caller)
         pending = self._stores.pending if caller.is_owner else 0
         budget = self._last_time.budget(request, caller)
         rendered = self._cache.profile(caller.scope, budget, pending, caller.reader)
@@ -122,6 +138,21 @@ class ProfileService(Service):
         self._activity.note("profiled", f"{len(given)} lines, {rendered.tokens} tokens")
         return self.injections.offer(request, answer)
 
+    def _assumed(self, request: Profile, caller: Caller) -> ProfileText:
+        if not caller.is_owner:
+            raise Denied("only the owner previews a change")
+        cards = AssumedCards(self._stores.profile, request.assuming)
+        stores = self._stores
+        lines = ProfileLines(cards, stores.archive, self._count, self._boost, stores.counters.signals, self._rules)
+        text = render(lines, self._title, caller.scope, request.budget_tokens, None)
+        return replace(text, due=False, why="memd prints no preview into a session")
+
+    def _past(self, request: Profile, view: View, caller: Caller) -> ProfileText:
+        captures = PastCaptures(self._stores.archive, request)
+        lines = ProfileLines(PastCards(view), captures, self._count, self._boost, view.signals, self._rules)
+        text = render(lines, self._title, caller.scope, request.budget_tokens, None)
+        return replace(text, due=False, why="memd prints no profile of another time into a session")
+
     def _with_recalled(
         self, request: Profile, rendered: ProfileText, caller: Caller, present: Sequence[str]
     ) -> ProfileText:
@@ -133,7 +164,9 @@ class ProfileService(Service):
 
     def context(self, request: GetContext, caller: Caller) -> ContextPackage:
         """Return the context package of a scope (Q11)."""
-        package = self._packager.package(request, caller.scope, caller.permits)
+        view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
+        then = [record for pool in caller.scope for record in view.live(pool)] if view else None
+        package = self._packager.package(request, caller.scope, caller.permits, then)
         records = self._stores.records
         selected = tuple(replace(row, record=limited(row.record, caller, records)) for row in package.selected)
         return replace(package, selected=selected)

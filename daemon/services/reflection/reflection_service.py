@@ -22,6 +22,7 @@ from ....protocol.event import (
     Reflected,
     ReflectionAsked,
     Said,
+    Wrote,
 )
 from ....protocol.instant import from_micros
 from ....protocol.reflection import (
@@ -147,7 +148,7 @@ class ReflectionService(Service):
         lessons, refused_learnings = _parted(self._learnt(origin, captures, quotes, one) for one in learnings)
         title = " ".join(title.split())
         refused_title = title if _is_order(title) or self._missing(captures, title) else ""
-        said = [captured.event.turn for captured in captures if isinstance(captured.event, Said)]
+        said = [captured.event.turn for captured in captures if isinstance(captured.event, Said | Wrote)]
         cost = tokens(msgspec.json.encode((title, statements, open, learnings)).decode())
         event = Reflected(
             turn="",

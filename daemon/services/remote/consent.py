@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ....protocol.ingestion import summary_id
 from ....protocol.instant import micros
 from ....protocol.operation import RemoteConsented
 from ....stages.batch import PERSONAL
@@ -52,10 +53,16 @@ class ConsentCheck:
         is_known = bool(agent) and self._stores.sources.pool(agent) is not None
         return (home, agent) if is_known else (home,)
 
+    def is_ended(self, session: SessionEntry) -> bool:
+        """Whether a session has ended. A document is whole once `memd ingest` has summarised it (W12)."""
+        if session.closed_at or session.opened.origin.live:
+            return bool(session.closed_at)
+        return self._stores.records.get(summary_id(session.opened.document)) is not None
+
     def check(self, choice: RemoteChoice, session: SessionEntry) -> Allowed:
         """Return whether the chosen model may read an ended session now."""
         document = session.opened.document
-        if not session.closed_at:
+        if not self.is_ended(session):
             return Allowed("the session has not ended")
         if self._stores.forgotten.hiding(document):
             return Allowed("the session was undone")

@@ -1,8 +1,8 @@
 """What a remote model is given of a session (W4): pure functions over its captures.
 
-Invariants: only turns of the user and the assistant; a text without what was forgotten, redacted, hidden or marked
-private; a turn in which the rules of today find an injection is left out whole; pseudonyms unless the user controls the
-server. Each part of a session is sent once.
+Invariants: only turns of the user and the assistant, and passages of an ingested document; a text without what was
+forgotten, redacted, hidden or marked private; a turn in which the rules of today find an injection is left out whole;
+pseudonyms unless the user controls the server. Each part of a session is sent once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ....protocol.event import Captured, Reflected, Said
+from ....protocol.event import Captured, Reflected, Said, Wrote
 from ....protocol.private import PLACEHOLDER, without_private
 from ..outgoing_screen import flags_in, without_secrets
 from ..token_estimate import tokens
@@ -42,11 +42,11 @@ class SessionPart(NamedTuple):
 
 
 def unread(captures: Numbered, reader: str, upto: int) -> list[tuple[int, Captured]]:
-    """Return the turns of user and assistant that a reader has not been sent. `upto`: seq that it has read to by the
-    journal; what it said in the archive counts too, because a kill may have lost the journal's word."""
+    """Return the turns of user, assistant and document that a reader has not been sent. `upto`: seq that it has read to
+    by the journal; what it said in the archive counts too, because a kill may have lost the journal's word."""
     last = {c.event.upto for _, c in captures if isinstance(c.event, Reflected) and c.event.reader == reader}
     upto = max([upto, *(seq for seq, captured in captures if captured.event.turn in last)])
-    return [(seq, captured) for seq, captured in captures if seq > upto and isinstance(captured.event, Said)]
+    return [(seq, captured) for seq, captured in captures if seq > upto and isinstance(captured.event, Said | Wrote)]
 
 
 def parts_of(

@@ -73,9 +73,13 @@ class ReadingQueue:
         return None
 
     def ended(self) -> list[SessionEntry]:
-        """Return the ended sessions, newest first."""
-        sessions = (session for session in self._stores.sources.all_sessions() if session.closed_at)
-        return sorted(sessions, key=lambda session: micros(session.closed_at), reverse=True)
+        """Return the ended sessions and the ingested documents, newest first."""
+        return sorted(filter(self._consents.is_ended, self._stores.sources.all_sessions()), key=self._at, reverse=True)
+
+    def _at(self, session: SessionEntry) -> int:
+        if session.closed_at:
+            return micros(session.closed_at)
+        return self._stores.archive.newest_at(session.opened.document)
 
     def parts(self, choice: RemoteChoice, session: SessionEntry) -> Iterator[SessionPart]:
         """Yield the parts of a session that the chosen model has not read, as they would be sent."""

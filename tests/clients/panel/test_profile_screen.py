@@ -64,11 +64,14 @@ def test_a_correction_shows_what_changes_and_changes_just_that_T1(
         tab.find("#text").fill("I always deploy the orchard service on Wednesdays.")
         tab.find("#preview del").wait_for()
         assert tab.text("#preview del") == "Thursdays" and tab.text("#preview ins") == "Wednesdays"
+        was, would = (tab.text(f"#preview .diff .{kind}")[2:] for kind in "da")
+        assert was in (profile := client.profile(cwd=str(panel.folder)).text) and would not in profile
         assert client.journal(limit=1).last == before, "a preview changes nothing"
         tab.find("button.go").click()
         tab.find("#notice .toast").wait_for()
         daemon.settle()
         old, kept = client.get(id), client.get(other)
+        assert would in (profile := client.profile(cwd=str(panel.folder)).text) and was not in profile
         assert old.status == "retired" and "Wednesdays" in client.get(old.superseded_by).description
         assert (kept.status, kept.description) == (stays.status, stays.description)
         tab.find("#notice button[data-key=u]").click()
