@@ -12,6 +12,7 @@ from .screens import (
     activity_screen,
     changes_screen,
     correction_screen,
+    fading_screen,
     map_screen,
     memories_screen,
     profile_screen,
@@ -33,6 +34,7 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *sessions_screen.ROUTES,
         *readers_screen.ROUTES,
         *settings_screen.ROUTES,
+        *fading_screen.ROUTES,
         *map_screen.ROUTES,
         *time_screen.ROUTES,
     ]
