@@ -145,24 +145,21 @@ as HTML that its templates escaped; this script inserts none. */
   function rows() { return [...view.querySelectorAll("[data-row]")]; }
 
   function focusRow(row, options) {
-    (row.matches("a, button, [tabindex]") ? row : row.querySelector("a, button, [tabindex]"))?.focus(options);
+    const focusable = "a, button, summary, [tabindex]";
+    (row.matches(focusable) ? row : row.querySelector(focusable))?.focus(options);
   }
 
   function move(step) {
-    const row = rows().findIndex((row) => row.contains(field));
-    const opened = [...view.querySelectorAll("details[open][id]")].map((part) => part.id);
-    const headers = { "X-Memd-Refresh": address };
-    await htmx.ajax("GET", address, { target: "#view", swap: "innerHTML", headers });
-    if (here() !== address || writes()) return;
-    for (const part of opened) document.getElementById(part)?.setAttribute("open", "");
-    const again = (id && document.getElementById(id)) || rows()[Math.min(row, rows().length - 1)];
-    if (again) focusRow(again, { preventScroll: true });
+    const all = rows();
+    if (!all.length) return;
+    const now = all.findIndex((row) => row.contains(document.activeElement));
+    focusRow(all[Math.min(Math.max(now + step, 0), all.length - 1)]);
   }
 
   function press(name) {
     const focused = document.activeElement?.closest("[data-row]"), row = focused ?? view;
-    const button = focused?.querySelector(`[data-row-key="${name}"]`) ?? row.querySelector(`[data-key="${name}"]`) ?? document.querySelector(`#notice [data-key="${name}"]`)
-      ?? view.querySelector(`[data-key="${name}"]`);
+    const button = focused?.querySelector(`[data-row-key="${name}"]`) ?? row.querySelector(`[data-key="${name}"]`)
+      ?? document.querySelector(`#notice [data-key="${name}"]`) ?? view.querySelector(`[data-key="${name}"]`);
     const itsRow = button?.closest("[data-row]");
     if (itsRow && !itsRow.contains(document.activeElement)) focusRow(itsRow); /* seen before it is decided */
     else button?.click();
