@@ -39,6 +39,7 @@ def fill(daemon: RunningDaemon, panel: RunningPanel) -> list[str]:
         client.use_remote("http://127.0.0.1:9/v1", "tiny-1")
         client.consent_remote("personal", days=7)
         client.put_setting("idle_s", "5")
+        client.propose_forget(ids[1:], by="agent")
         daemon.settle()
         return addresses(client, ids[1])
 
@@ -64,7 +65,8 @@ def addresses(client: Client, id: str) -> list[str]:
         "/activity/sessions?words=press",
     )
     mapped = ("/map", "/map?around=SQLite", "/map?as_of=2026-03-05T00:00:00Z", "/?as_of=2026-03-05T00:00:00Z")
-    return [*whole, *forms, *parts, *told, *more, *mapped]
+    decided = ("/inbox", "/triage", f"/forget?id={id}")
+    return [*whole, *forms, *parts, *told, *more, *mapped, *decided]
 
 
 def violations(tab: OpenPage) -> list[str]:
