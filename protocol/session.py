@@ -52,7 +52,8 @@ class FindSessions(Request, tag="find_sessions", frozen=True, kw_only=True):
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True):
     """A session. `pool` is "" for the personal pool; times are RFC 3339. `ended_at` is "" while it is open; `reason` is
-    the host's, or `idle`. `heard_at`: the time of its newest turn."""
+    the host's, or `idle`. `heard_at`: the time of its newest turn. `records`: those that rest on it and are not hidden;
+    `is_undone`: the user hid everything learnt from it."""
 
     document: str
     pool: str
@@ -64,6 +65,8 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
     heard_at: str = ""
     ended_at: str = ""
     reason: str = ""
+    records: int = 0
+    is_undone: bool = False
 
 
 class SessionPage(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,8 @@ class PutSetting(Request, tag="put_setting", frozen=True, kw_only=True):
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting with its effective value. `waits`: the value in the file takes effect at the next start."""
+    """A setting with its effective value. `waits`: the value in the file takes effect at the next start; `entries`: for
+    a table, what each of its entries does."""
 
     name: str
     value: str
@@ -29,6 +30,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     source: Literal["default", "file", "environment"]
     about: str
     waits: bool = False
+    entries: dict[str, str] = {}
 
 
 class SettingList(msgspec.Struct, frozen=True, kw_only=True):

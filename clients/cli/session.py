@@ -49,7 +49,9 @@ def list_sessions(
 
 def _page_lines(page: SessionPage) -> Iterator[str]:
     for session in page.sessions:
-        head = f"{shortened(plain_name(session.document), 46):<46} {age(session.began_at):<15} {_end(session)}"
+        learnt = "undone" if session.is_undone else count(session.records, "record") if session.records else ""
+        ended = " · ".join(part for part in (_end(session), learnt) if part)
+        head = f"{shortened(plain_name(session.document), 46):<46} {age(session.began_at):<15} {ended}"
         yield styled(head, "bold") if not session.ended_at and session.live else head
         if about := plain_name(session.title) or plain_name(session.cwd):
             yield styled(f"  {shortened(about, width() - 2)}", "dim")

@@ -1187,6 +1187,8 @@ export interface SessionState {
   heard_at: string;
   ended_at: string;
   reason: string;
+  records: number;
+  is_undone: boolean;
 }
 export interface SessionTurns {
   document: string;
@@ -1204,6 +1206,7 @@ export interface Setting {
   source: "default" | "environment" | "file";
   about: string;
   waits: boolean;
+  entries: { [name: string]: string };
 }
 export interface SettingList {
   file: string;

@@ -9,6 +9,7 @@ from ...protocol.errors import MemdError
 from ..python.async_client import AsyncClient
 from .screen import Panel, failed
 from .screens import (
+    activity_screen,
     changes_screen,
     correction_screen,
     fading_screen,
@@ -17,6 +18,9 @@ from .screens import (
     map_screen,
     memories_screen,
     profile_screen,
+    readers_screen,
+    sessions_screen,
+    settings_screen,
     time_screen,
     triage_screen,
 )
@@ -29,6 +33,10 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *memories_screen.ROUTES,
         *correction_screen.ROUTES,
         *changes_screen.ROUTES,
+        *activity_screen.ROUTES,
+        *sessions_screen.ROUTES,
+        *readers_screen.ROUTES,
+        *settings_screen.ROUTES,
         *fading_screen.ROUTES,
         *inbox_screen.ROUTES,
         *triage_screen.ROUTES,

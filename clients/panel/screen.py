@@ -33,6 +33,10 @@ _STATUS_CODES: tuple[tuple[type[MemdError], int], ...] = (
 )
 
 
+_DIGITS = 15
+"""Digits of a number in an address, at most."""
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -107,8 +111,14 @@ def scope_of(request: Request) -> ShownScope:
     )
 
 
+def number_of(request: Request, name: str, default: int) -> int:
+    """Return a whole number in a request's address, the default where there is none."""
+    text = request.query_params.get(name, "")
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else default
+
+
 async def screen(request: Request, template: str, title: str, **values: object) -> HTMLResponse:
-    """Return a screen in its frame."""
+    """Return a screen in its frame. The value `is_scoped`, by default True: whether a pool can be chosen for it."""
     client = panel_of(request).client
     status, pools = await asyncio.gather(client.status(), client.pools())
     scope = scope_of(request)
@@ -122,6 +132,7 @@ async def screen(request: Request, template: str, title: str, **values: object) 
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "now": _at_now(request),
         "query": request.query_params.get("q", ""),
+        "is_scoped": True,
     }
     return HTMLResponse(_TEMPLATES.get_template(template).render(frame | values))
 

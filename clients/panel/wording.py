@@ -9,6 +9,15 @@ from ...protocol.record import STATES, Record, Status
 _AUTHORS = {"user": "you", "assistant": "the agent", "tool": "a tool", "document": "a document"}
 _BELIEFS = {"active": "believed", "provisional": "unconfirmed", "retired": "no longer true", "": "gone for good"}
 UNCONFIRMED: tuple[Status, ...] = ("quarantined", "provisional")
+_HOSTS = {
+    "claude-code": "Claude Code",
+    "codex": "Codex",
+    "gemini": "Gemini",
+    "git": "git",
+    "cli": "the command line",
+    "panel": "this panel",
+    "mcp": "an MCP client",
+}
 PINNED_LAYERS = frozenset({"L1", "L2"})
 
 
@@ -32,6 +41,24 @@ def _time(at: str | int) -> datetime | None:
         return time.astimezone()
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def day_title(at: int) -> str:
+    """Return the local day of a time in microseconds as a heading."""
+    time = datetime.fromtimestamp(at / 1e6, UTC).astimezone()
+    days = (datetime.now().astimezone().date() - time.date()).days
+    return {0: "Today", 1: "Yesterday"}.get(days) or f"{time:%A}, {time.day} {time:%B %Y}"
+
+
+def clock(at: int) -> str:
+    """Return the local time of day of a time in microseconds."""
+    return f"{datetime.fromtimestamp(at / 1e6, UTC).astimezone():%H:%M}"
+
+
+def micros(at: str) -> int:
+    """Return RFC 3339 text as microseconds since the epoch, 0 for none."""
+    time = _time(at)
+    return round(time.timestamp() * 1e6) if time else 0
 
 
 def author(trust: str) -> str:
@@ -61,6 +88,18 @@ def host(document: str) -> str:
     return document.partition(":")[0]
 
 
+def host_name(document: str) -> str:
+    """Return the host of a session's document as a person knows it."""
+    return _HOSTS.get(host(document), host(document))
+
+
+def bytes_text(number: int) -> str:
+    """Return a number of bytes as text in decimal units."""
+    if number < 1000:
+        return f"{number:,} bytes"
+    return f"{number / 1000:,.1f} kB" if number < 1_000_000 else f"{number / 1_000_000:,.1f} MB"
+
+
 def short(id: str) -> str:
     """Return the prefix of an id that a person types."""
     return id[:8]
@@ -76,4 +115,19 @@ def reader(distiller: str) -> str:
     return "the local model" if not distiller or distiller.startswith("rules-") else distiller
 
 
-FILTERS = (moment, day, author, who, state, belief, host, short, is_pinned, reader)
+FILTERS = (
+    moment,
+    day,
+    author,
+    who,
+    state,
+    belief,
+    host,
+    short,
+    is_pinned,
+    reader,
+    day_title,
+    clock,
+    host_name,
+    bytes_text,
+)

@@ -74,6 +74,8 @@ def test_undo_and_redo_give_back_the_identical_set_P9(daemon: Any) -> None:
         assert beliefs(client) == before
         hidden = client.list(statuses=["hidden"], limit=500).records
         assert len(hidden) == report["hidden"]
+        states = {state.document: (state.is_undone, state.records) for state in client.sessions().sessions}
+        assert states[session.origin.document] == (True, 0) and states["cli:mine"] == (False, len(before))
         with pytest.raises(NotFound):
             client.get(hidden[0].id)
         for each in hidden[:5]:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.daemon.config import Config, parsed
+from memd.daemon.forgetting_rules import Rules
 from memd.daemon.services.settings.settings_service import AT_NEXT_START, Settings, toml
 from memd.protocol.errors import BadConfig
 from memd.protocol.event import Origin, Said
@@ -98,6 +99,9 @@ def test_every_setting_says_what_it_is_for_and_is_followed_or_named() -> None:
     settings = Settings(Path("/nowhere"), {}).list().settings
     assert [each.name for each in settings if not each.about] == []
     assert set(Config.__struct_fields__) >= AT_NEXT_START
+    rules = next(each for each in settings if each.name == "forgetting")
+    assert set(rules.entries) == set(Rules.__struct_fields__) and "(T6)" not in rules.entries["floor"]
+    assert rules.entries["helpful"] == rules.entries["prevented"], "what stands below several is about each"
 
 
 @given(

@@ -66,6 +66,7 @@ as HTML that its templates escaped; this script inserts none. */
       const path = link.getAttribute("href").split("?")[0];
       const here = path === "/" ? location.pathname === "/" : location.pathname.startsWith(path);
       if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+      if (here) link.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
   }
 
@@ -74,15 +75,17 @@ as HTML that its templates escaped; this script inserts none. */
     ?? document.activeElement?.matches("input:not([type=range]), textarea, select"));
 
   /* The screen is asked for again, unless the user is writing; what had the focus has it again, or the row that took
-  the place of its row. An answer that comes after the user went on is dropped. */
+  the place of its row, and what was open is open. An answer that comes after the user went on is dropped. */
   async function refresh() {
     if (writes()) return;
     const field = document.activeElement, address = here();
     const id = field?.id, scroll = [scrollX, scrollY];
     const row = rows().findIndex((row) => row.contains(field));
+    const opened = [...view.querySelectorAll("details[open][id]")].map((part) => part.id);
     const headers = { "X-Memd-Refresh": address };
     await htmx.ajax("GET", address, { target: "#view", swap: "innerHTML", headers });
     if (here() !== address || writes()) return;
+    for (const part of opened) document.getElementById(part)?.setAttribute("open", "");
     const again = (id && document.getElementById(id)) || rows()[Math.min(row, rows().length - 1)];
     if (again) focusRow(again, { preventScroll: true });
     scrollTo(...scroll);
@@ -94,9 +97,7 @@ as HTML that its templates escaped; this script inserts none. */
   });
 
   document.addEventListener("htmx:config:request", (event) => {
-    const request = event.detail.ctx.request;
-    request.headers["X-Memd-Key"] = key ?? "";
-    if (request.method !== "GET" && view.dataset.query) request.headers["X-Memd-Scope"] = view.dataset.query;
+    event.detail.ctx.request.headers["X-Memd-Key"] = key ?? "";
   });
   document.addEventListener("htmx:before:history:restore", (event) => event.preventDefault());
   addEventListener("popstate", () => go(location.pathname + location.search, false));
@@ -138,13 +139,14 @@ as HTML that its templates escaped; this script inserts none. */
   }
 
   /* --- keys -------------------------------------------------------------------------------------------------- */
-  const places = { s: "/", m: "/memories", p: "/map", f: "/fading", i: "/inbox", a: "/activity", r: "/readers" };
+  const places = { s: "/", m: "/memories", p: "/map", f: "/fading", i: "/inbox", a: "/activity", r: "/readers", t: "/settings" };
   let goes = false;
 
   function rows() { return [...view.querySelectorAll("[data-row]")]; }
 
   function focusRow(row, options) {
-    (row.matches("a, button, [tabindex]") ? row : row.querySelector("a, button, [tabindex]"))?.focus(options);
+    const focusable = "a, button, summary, [tabindex]";
+    (row.matches(focusable) ? row : row.querySelector(focusable))?.focus(options);
   }
 
   function move(step) {
@@ -155,9 +157,9 @@ as HTML that its templates escaped; this script inserts none. */
   }
 
   function press(name) {
-    const row = document.activeElement?.closest("[data-row]") ?? view;
-    const button = row.querySelector(`[data-key="${name}"]`) ?? document.querySelector(`#notice [data-key="${name}"]`)
-      ?? view.querySelector(`[data-key="${name}"]`);
+    const focused = document.activeElement?.closest("[data-row]"), row = focused ?? view;
+    const button = focused?.querySelector(`[data-row-key="${name}"]`) ?? row.querySelector(`[data-key="${name}"]`)
+      ?? document.querySelector(`#notice [data-key="${name}"]`) ?? view.querySelector(`[data-key="${name}"]`);
     const itsRow = button?.closest("[data-row]");
     if (itsRow && !itsRow.contains(document.activeElement)) focusRow(itsRow); /* seen before it is decided */
     else button?.click();

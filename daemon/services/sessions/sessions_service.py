@@ -74,6 +74,7 @@ class SessionsService(Service):
     def _state(self, session: SessionEntry) -> SessionState:
         opened = session.opened
         heard = self._stores.archive.newest_at(opened.document)
+        resting = self._stores.records.many(self._stores.records.citing(opened.document))
         return SessionState(
             document=opened.document,
             pool=opened.project,
@@ -85,6 +86,8 @@ class SessionsService(Service):
             heard_at=from_micros(heard) if heard else "",
             ended_at=session.closed_at,
             reason=session.reason,
+            records=sum(record.status != "hidden" for record in resting.values()),
+            is_undone=bool(self._stores.forgotten.hiding(opened.document)),
         )
 
     def show(self, request: GetSession, caller: Caller) -> SessionOutcome:

@@ -7,9 +7,11 @@ checked together with all others before the file is written; comments in the fil
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +28,9 @@ from ..service import Handlers, Service, owner
 
 AT_NEXT_START = frozenset({"ballast_mb", "spool_s"})
 """Settings that a running daemon does not change."""
+
+_ROW_ID = re.compile(r" \([A-Z]\d+\)")
+"""Row of the list of features, which `memd config list` does not name."""
 
 
 class Settings:
@@ -71,7 +76,7 @@ class Settings:
     def list(self) -> SettingList:
         """List every setting with the value in force."""
         written = _written(self._file)
-        abouts, default = _abouts(), Config()
+        abouts, default = _abouts(Config), Config()
         settings: list[Setting] = []
         for name in Config.__struct_fields__:
             value = getattr(self._started_with if name in AT_NEXT_START else self.config, name)
@@ -84,6 +89,7 @@ class Settings:
                     source="environment" if from_environment else "file" if name in written else "default",
                     about=abouts.get(name, ""),
                     waits=value != getattr(self.config, name),
+                    entries=_abouts(type(value)) if isinstance(value, msgspec.Struct) else {},
                 )
             )
         return SettingList(file=str(self._file), settings=tuple(settings), problem=self.problem)
@@ -162,18 +168,25 @@ def _written(file: Path) -> frozenset[str]:
         return frozenset()
 
 
-def _abouts() -> dict[str, str]:
-    """Return the docstring of each field of `Config`, which `memd config list` shows."""
+@cache
+def _abouts(table: type[msgspec.Struct]) -> dict[str, str]:
+    """Return what each setting of a class does, by its docstring, without row ids; fields that follow each other share
+    the one below the last of them."""
     import ast
     import inspect
     import textwrap
 
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(Config))).body
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(table))).body
     assert isinstance(tree, ast.ClassDef)
     abouts: dict[str, str] = {}
-    for field, below in zip(tree.body, tree.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
-            abouts[field.target.id] = " ".join(str(ast.literal_eval(below.value)).split())
+    fields: list[str] = []
+    for part in tree.body:
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            fields.append(part.target.id)
+        elif isinstance(part, ast.Expr):
+            about = _ROW_ID.sub("", " ".join(str(ast.literal_eval(part.value)).split()))
+            abouts |= dict.fromkeys(fields, about)
+            fields.clear()
     return abouts
 
 
