@@ -86,8 +86,11 @@ class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def changed_lines(before: ProfileText, after: ProfileText) -> tuple[list[str], list[str]]:
-    """Return the lines of records that `after` no longer has, and those that it has instead, in their order."""
-    then, now = ([text.text[line.start : line.end] for line in text.lines] for text in (before, after))
+    """Return the lines of records that `after` no longer has, and those that it has instead, in their order, without
+    the marks of a list."""
+    then, now = (
+        [text.text[line.start : line.end].removeprefix("- ") for line in text.lines] for text in (before, after)
+    )
     return [line for line in then if line not in now], [line for line in now if line not in then]
 
 

@@ -13,7 +13,7 @@ from ....protocol.errors import InvalidRequest
 from ...python.async_client import AsyncClient
 from ..screen import Undoing, changed, form_of, panel_of
 
-WAIT_MS = 20_000
+WAIT_MS = 10_000
 
 Change = Callable[[AsyncClient, str], Awaitable[tuple[str, Undoing | None]]]
 

@@ -68,7 +68,7 @@ class RunningPanel:
     def end(self) -> int:
         """End it as a service manager would; its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(20)
+        code = self.process.wait(60)
         self.process.communicate()
         return code
 
