@@ -79,7 +79,7 @@ def _candidate_lines(record: Record) -> Iterator[str]:
 
 @app.command()
 def accept(ids: Ids, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
-    """Accept proposals: replace their records, or delete them permanently.
+    """Accept proposals: replace or permanently delete their records.
 
     memd accepts all of them, or none if one of them cannot be accepted.
 
@@ -105,9 +105,10 @@ def reject(ids: Ids, dry_run: DryRun = False, as_json: JsonFlag = False) -> None
 
 @app.command()
 def reopen(id: Id, as_json: JsonFlag = False) -> None:
-    """Take a decision back: the proposal is open again, its records are as before.
+    """Take a decision back; the proposal is open again.
 
-    memd refuses where a record changed since you accepted. What was deleted permanently does not come back.
+    Its records are as before the decision. memd refuses where a record changed since you accepted. What was deleted
+    permanently does not come back.
 
     \b
     Example:

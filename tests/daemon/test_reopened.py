@@ -240,6 +240,21 @@ def test_what_cannot_be_decided_or_reopened_is_refused_whole_G7(desk: Desk, name
     assert {id: record for id, record in desk.records().items() if id != "id1"} == records
 
 
+def test_two_hidden_records_with_one_key_come_back_one_after_another_G7(desk: Desk) -> None:
+    hidden, before = desk.ids[-3], desk.records()
+    desk.stores.commit([added(13, key="k7")])
+    (other,) = desk.service.propose(ProposeForget(ids=("id13",), hide=True)).ids
+    with pytest.raises(InvalidRequest, match="the same question") as refused:
+        desk.decide([hidden, other], False)
+    assert "one after another" in refused.value.hint and desk.records()["id7"] == before["id7"]
+    for id in (hidden, other):
+        desk.decide([id], False)
+    assert [desk.records()[id].status for id in ("id7", "id13")] == ["active", "retired"]
+    for id in (other, hidden):
+        desk.reopen(id)
+    assert desk.records()["id7"] == before["id7"] and desk.records()["id13"].status == "hidden"
+
+
 def test_an_unknown_proposal_changes_none_of_the_others_G7(desk: Desk) -> None:
     before = desk.last()
     with pytest.raises(NotFound):
