@@ -118,7 +118,8 @@ def number_of(request: Request, name: str, default: int) -> int:
 
 
 async def screen(request: Request, template: str, title: str, **values: object) -> HTMLResponse:
-    """Return a screen in its frame. The value `is_scoped`, by default True: whether a pool can be chosen for it."""
+    """Return a screen in its frame. The value `is_scoped`, by default True: whether a pool can be
+    chosen for it; `scope_name`: what it shows without a pool."""
     client = panel_of(request).client
     status, pools = await asyncio.gather(client.status(), client.pools())
     scope = scope_of(request)
@@ -133,6 +134,7 @@ async def screen(request: Request, template: str, title: str, **values: object) 
         "now": _at_now(request),
         "query": request.query_params.get("q", ""),
         "is_scoped": True,
+        "scope_name": f"{Path(scope.folder).name or scope.folder} and you",
     }
     return HTMLResponse(_TEMPLATES.get_template(template).render(frame | values))
 

@@ -25,7 +25,7 @@ async def show(request: Request) -> Response:
     return await screen(
         request,
         "correction.html",
-        "In your words" if is_rewording else "Put it right",
+        "Reword" if is_rewording else "Put right",
         record=explained.record,
         is_rewording=is_rewording,
         back=_inside(request.query_params.get("back", "")) or f"/memories/{id}",

@@ -29,6 +29,7 @@ async def show(request: Request) -> Response:
         request,
         "map.html",
         title,
+        scope_name="everywhere",
         drawn=drawn,
         around=around,
         hops=hops,

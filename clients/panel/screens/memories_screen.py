@@ -52,8 +52,22 @@ async def _show_list(request: Request) -> Response:
         after=names.get("after", ""),
         limit=PAGE,
     )
+    listed = (await client.pools()).pools
+    counts = {
+        name: sum(pool.counts.get(status, 0) for pool in listed for status in statuses if scope.pool in ("", pool.pool))
+        for name, statuses in SHOWN.items()
+    }
     return await screen(
-        request, "memories.html", "Memories", page=page, shown=shown, kind=kind, filters=tuple(SHOWN), types=TYPES
+        request,
+        "memories.html",
+        "Memories",
+        scope_name="everywhere",
+        page=page,
+        shown=shown,
+        kind=kind,
+        filters=tuple(SHOWN),
+        counts={} if kind or scope.is_past else counts,
+        types=TYPES,
     )
 
 

@@ -38,6 +38,7 @@ async def show(request: Request) -> Response:
         request,
         "triage.html",
         "Go through the unconfirmed",
+        scope_name="everywhere",
         explained=await client.why(record.id) if record else None,
         left=counts.get(scope.pool, 0) if scope.pool else sum(counts.values()),
         counts=counts,

@@ -61,10 +61,13 @@ as HTML that its templates escaped; this script inserts none. */
     mark();
   }
 
+  const WITHIN = { "/triage": "/inbox", "/forget": "/memories" };
+
   function mark() {
+    const at = WITHIN[location.pathname.replace(/(?<=.)\/.*/, "")] ?? location.pathname;
     for (const link of document.querySelectorAll("nav.side a")) {
       const path = link.getAttribute("href").split("?")[0];
-      const here = path === "/" ? location.pathname === "/" : location.pathname.startsWith(path);
+      const here = path === "/" ? at === "/" : at.startsWith(path);
       if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
       if (here) link.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
@@ -181,6 +184,11 @@ as HTML that its templates escaped; this script inserts none. */
     if (event.key === "j" || event.key === "k") { move(event.key === "j" ? 1 : -1); event.preventDefault(); return; }
     const steps = event.key.startsWith("Arrow") && event.target.type !== "range";
     if ((event.key.length === 1 || steps) && press(event.key)) event.preventDefault();
+  });
+
+  document.addEventListener("input", (event) => {
+    const word = event.target.dataset.enables;
+    if (word) event.target.form.querySelector("button").disabled = event.target.value.trim() !== word;
   });
 
   document.addEventListener("change", (event) => {

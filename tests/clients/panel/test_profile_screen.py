@@ -40,7 +40,7 @@ def test_an_edited_line_is_in_the_next_profile_and_undo_takes_it_back_U4(
 ) -> None:
     [id] = say(daemon, panel, SAYINGS[0])
     tab = opened()
-    tab.find("text=Words…").click()
+    tab.find("text=Reword…").click()
     tab.find("#text").fill("I deploy the orchard service on Thursdays, never after 15:00.")
     tab.find("#preview ins").wait_for()
     assert "never after 15:00" in tab.text("#preview")
