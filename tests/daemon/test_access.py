@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jwt
 import msgspec
@@ -30,6 +30,7 @@ from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import Denied, InvalidRequest, MemdError, NotFound
 from memd.protocol.event import Origin, Repository, Said
+from memd.protocol.map import Clock, GetMap, GetRhythm
 from memd.protocol.operation import Added, Decision, Merged, Moved, PoolOpened, SessionOpened
 from memd.protocol.profile import GetContext, Printed, Profile
 from memd.protocol.record import Evidence, Provenance, Record, Span
@@ -203,12 +204,29 @@ def _gets(household: Household) -> Iterator[Pair]:
         yield from _of_ids(household, Get, **past)
 
 
+def _maps(household: Household) -> Iterator[Pair]:
+    for past in ("", household.before_move):
+        yield from _of_pools(household, GetMap, believed_at=past)
+        for id in (household.ids[name] for name in ("kettle", "moved", "cellar", "hidden")):
+            other = id.translate(str.maketrans("0123456789abcdef", "fedcba9876543210"))
+            yield GetMap(around=id, believed_at=past), GetMap(around=other, believed_at=past), id, other
+        for name in ("barrel", "samovar", "vault7"):
+            yield GetMap(around=name, believed_at=past), GetMap(around="nothing", believed_at=past), name, "nothing"
+
+
+def _rhythms(household: Household) -> Iterator[Pair]:
+    for clock in get_args(Clock):
+        yield from _of_pools(household, GetRhythm, clock=clock)
+
+
 PAIRS: dict[type[Request], Callable[[Household], Iterator[Pair]]] = {
     Recall: _recalls,
     Profile: _profiles,
     Get: _gets,
     List: _lists,
     Why: lambda household: _of_ids(household, Why),
+    GetMap: _maps,
+    GetRhythm: _rhythms,
     Export: lambda household: _of_pools(household, Export),
     GetContext: lambda household: _of_scope(household, GetContext, days=3650),
     Printed: lambda household: iter(

@@ -94,8 +94,7 @@ def panel(daemon: RunningDaemon, folder: Path) -> Iterator[RunningPanel]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests of this process."""
-    if not CHROMIUM:
-        pytest.skip("no chromium: apt install chromium")
+    assert CHROMIUM, "no chromium: apt install chromium"
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield running

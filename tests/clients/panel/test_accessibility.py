@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from memd.clients.python.client import Client
@@ -75,6 +76,7 @@ def violations(tab: OpenPage) -> list[str]:
     return [f"{rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"]]
 
 
+@pytest.mark.slow
 def test_axe_finds_no_violation_on_any_screen_in_light_dark_and_narrow_U4(
     daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
 ) -> None:

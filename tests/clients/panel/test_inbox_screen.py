@@ -107,6 +107,9 @@ def test_keyboard_alone_decides_what_has_the_focus_and_nothing_else_G7_U4(
         tab.find("#word:focus").wait_for()
         tab.page.keyboard.type("forgot")
         tab.page.keyboard.press("Enter")
+        assert tab.find("#forget-form button").is_disabled(), "another word forgets nothing"
+        tab.page.evaluate("document.querySelector('#forget-form button').disabled = false")
+        tab.page.keyboard.press("Enter")
         tab.find("#notice >> text=nothing was forgotten").wait_for()
         tab.page.keyboard.press("Escape")
         tab.find(".ask").wait_for()

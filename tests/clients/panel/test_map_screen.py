@@ -73,7 +73,7 @@ def test_the_time_shows_what_get_says_of_that_time_and_the_past_can_not_be_chang
             assert tab.text("h1") == wanted
             assert tab.find("#view form[method=post], #view a[href*='/right'], #view a[href*='/forget']").count() == 0
             tab.go(f"/memories?believed_at={quote(at)}")
-            shown = {row.removeprefix("row-") for row in tab.find(".rw").evaluate_all("all => all.map(a => a.id)")}
+            shown = {row.removeprefix("row-") for row in tab.find("a.rw").evaluate_all("all => all.map(a => a.id)")}
             page = client.list(believed_at=at, statuses=("active",), limit=40)
             assert shown == {record.id for record in page.records}
 
