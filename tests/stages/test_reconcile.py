@@ -115,6 +115,7 @@ def test_another_reader_never_retires_what_the_user_said_W4(distil: Distil, name
     (proposal,) = judge([pointed], {candidate_id(pointed): [known(old)]})
     assert retired(proposal) == ([] if name else [old.id]), "memd's own reader retires it"
     assert proposal.record.needs_review == bool(name)
+    assert [(each.held, each.fresh) for each in proposal.conflicts] == ([(old.id, proposal.record.id)] if name else [])
 
 
 def test_the_user_retires_what_an_assistant_said(distil: Distil) -> None:
