@@ -208,7 +208,7 @@ class RemoteService(Service):
             self._consents.holds(c) and c.url == choice.url and c.family == choice.family for c in self._consented()
         )
         if not any(held):
-            return "no consent: `memd remote consent`"
+            return "no consent: `memd remote consent POOL`"
         left_s = self._resume_at - self._world.monotonic()
         if left_s > 0:
             return f"{self._problem}; memd tries again in {round(left_s / 60) or 1} min"
