@@ -77,6 +77,12 @@ def test_a_statement_is_kept_in_the_words_of_the_archive_and_names_its_reader_W4
     assert record.status == "quarantined", "memd's own model does not believe an agent either"
 
 
+def test_a_later_reflection_makes_no_session_longer_W4(client: Client) -> None:
+    client.reflect(DOCUMENT, title="The squeak", open=["Order a new idler pulley."])
+    told = client.summary(DOCUMENT)
+    assert (told.title, told.last_at) == ("The squeak", NOW)
+
+
 def test_an_approved_proposal_rests_on_both_turns_W4(client: Client) -> None:
     client.reflect(DOCUMENT, statements=[statement("decision", PLAN, "yes")])
     settle(client)
