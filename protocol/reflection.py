@@ -125,7 +125,7 @@ def reflection_lines(reflection: Reflection, statements: int) -> Iterator[str]:
     for refused in reflection.refused_learnings:
         yield f"Learning {refused.number + 1} is refused: {_REFUSALS[refused.reason]}."
     if reflection.open:
-        yield f"{reflection.open} open items are kept."
+        yield "1 open item is kept." if reflection.open == 1 else f"{reflection.open} open items are kept."
     for line in reflection.refused_open:
         yield f"The open item {line!r} is refused: it names what the session does not have, or gives orders."
     if reflection.refused_title:

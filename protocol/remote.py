@@ -59,15 +59,16 @@ class GetRemote(Request, tag="remote", frozen=True, kw_only=True):
 
 
 class ConsentState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A consent for a pool and a provider. `family`: the beginning of the model's name that it covers; `until`:
-    RFC 3339. `holds`: it covers the chosen model now. `waiting`, `private_left`: ended sessions that memd would send,
-    and those that only `private` would add."""
+    """A consent for a pool and a provider. `title`: the pool's, "" without one; `family`: the beginning of the model's
+    name that it covers; `until`: RFC 3339. `holds`: it covers the chosen model now. `waiting`, `private_left`: ended
+    sessions of which memd would send more, and those that only `private` would add."""
 
     pool: str
     provider: str
     url: str
     family: str
     until: str
+    title: str = ""
     private: bool = False
     holds: bool = False
     waiting: int = 0

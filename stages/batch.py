@@ -110,9 +110,20 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     similarity: float
 
 
+class Conflict(msgspec.Struct, frozen=True, array_like=True):
+    """The ids of a record that only the user retires, held or in their words, and of a new one that contradicts it; the
+    rule's label and reason."""
+
+    held: str
+    fresh: str
+    label: str
+    reason: str
+
+
 class Proposal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A change for a candidate, which the write thread makes if nothing changed meanwhile (W6). `record` lacks system
-    times. `add`: a new record that retires `retires`; `update`: a new revision; `noop`: `evidence` for `target`."""
+    times. `add`: a new record that retires `retires`; `update`: a new revision; `noop`: `evidence` for `target`.
+    `conflicts`: what the user has to decide."""
 
     record: Record
     decision: Decision
@@ -120,6 +131,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: str = ""
     evidence: Evidence | None = None
     vector: bytes = b""
+    conflicts: tuple[Conflict, ...] = ()
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -182,12 +194,3 @@ def step(candidate: Candidate, stage: str, what: str, **changes: object) -> Cand
 
 
 SAME_KEY = "another value of the same key"
-
-
-class Conflict(msgspec.Struct, frozen=True, array_like=True):
-    """The ids of a held record and of a new one that contradicts it, the rule's label and reason."""
-
-    held: str
-    fresh: str
-    label: str
-    reason: str

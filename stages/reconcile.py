@@ -256,11 +256,20 @@ class _Judgement:
             refined = next((judged for judged in self._judged if judged.verdict.label == "refines"), None)
             reasons.append(f"says more or less than {refined.record.id}: both stay" if refined else "new")
         action = "update" if self._candidate.explicit and self._own is not None else "add"
-        return self._added(action, "; ".join(reasons), retirements, record)
+        proposal = self._added(action, "; ".join(reasons), retirements, record)
+        return msgspec.structs.replace(proposal, conflicts=() if flagged else self._conflicts(record, spared))
 
     def _is_users_alone(self, record: Record) -> bool:
         """Whether a record rests on the user's words, which no reader but memd's own retires (W4)."""
         return bool(self._candidate.reader) and record.provenance.trust == "user"
+
+    def _conflicts(self, record: Record, spared: Sequence[_JudgedRecord]) -> tuple[Conflict, ...]:
+        """Return what the user decides: whether later words of theirs, at which another reader points, replace what
+        memd believes (W4, T13)."""
+        if record.status not in LIVE or not _rank(record):
+            return ()
+        believed = [old for old in spared if old.record.status == "active" and _turn(old.record) != _turn(record)]
+        return tuple(Conflict(old.record.id, self._id, old.verdict.label, old.verdict.reason) for old in believed)
 
     def _added(
         self, action: Literal["add", "update"], reason: str, retires: tuple[Retirement, ...], record: Record

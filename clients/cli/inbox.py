@@ -35,9 +35,11 @@ def inbox(
 ) -> None:
     """List, accept or reject proposed changes.
 
-    memd proposes a change instead of making it when an agent asks to delete a record, or when a statement contradicts
-    a pinned record or your identity. Unconfirmed records need no decision: searches return them with a mark. With
-    --candidates you can look through them, each with its source; `memd confirm` and `memd reject` decide one.
+    memd proposes a change instead of making it when an agent asks to delete a record, when a statement contradicts a
+    pinned record or your identity, or when another reader of a session (`memd setup --reflect`, `memd remote`) points
+    at words of yours that contradict earlier ones. Unconfirmed records need no decision: searches return them with a
+    mark. With --candidates you can look through them, each with its source; `memd confirm` and `memd reject` decide
+    one.
 
     \b
     Examples:

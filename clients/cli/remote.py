@@ -15,7 +15,7 @@ from ...protocol.remote import CONSENT_DAYS, ConsentState, RemoteCall, RemoteSta
 from .connection import PATIENCE_MS, reach
 from .options import seconds
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
-from .wording import age, count, moment, remote_text, size
+from .wording import age, count, moment, pool_name, remote_text, size
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -186,9 +186,10 @@ def _state_lines(state: RemoteState) -> Iterator[str]:
 
 def _consent_text(consent: ConsentState) -> str:
     model = f"{plain_name(consent.provider)} {plain_name(consent.family)}…"
-    words = f"consent: {plain_name(consent.pool)} for {model} until {moment(consent.until)}"
+    pool = plain_name(consent.title) if consent.title else pool_name(consent.pool)
+    words = f"consent: {pool} for {model} until {moment(consent.until)}"
     if consent.holds:
-        words += f"; {count(consent.waiting, 'session')} may be sent"
+        words += f"; {count(consent.waiting, 'session')} left to send"
         if consent.private_left:
             words += f", {consent.private_left:,} not, because they are private (`--private` adds them)"
     return words

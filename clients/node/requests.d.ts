@@ -151,6 +151,7 @@ export interface ConsentState {
   url: string;
   family: string;
   until: string;
+  title?: string;
   private?: boolean;
   holds?: boolean;
   waiting?: number;

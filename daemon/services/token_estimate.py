@@ -13,3 +13,8 @@ def tokens(text: str) -> int:
         return round(len(text) / CHARACTERS_PER_TOKEN + 0.5)
     wide = sum(ord(character) > 0x2E7F for character in text)
     return round((len(text) - wide) / CHARACTERS_PER_TOKEN + wide + 0.5)
+
+
+def most_tokens_of(text: str) -> int:
+    """Return the estimate with a token for each digit: many models divide numbers so (Llama, Qwen, Gemma)."""
+    return tokens(text) + round(sum(map(str.isdigit, text)) * (1 - 1 / CHARACTERS_PER_TOKEN))

@@ -63,12 +63,14 @@ def test_a_model_is_chosen_consented_previewed_read_and_switched_off_W4(
     assert "no consent" in shown.errors and WORDS in shown.text
     private = memd("remote", "consent", "orchard").text
     assert "1 not, because they are private" in flat(private)
+    assert "consent: orchard for" in private, "the pool has the name by which the user called it"
     assert not server.requests
-    assert memd("remote", "consent", "orchard", "--private", "--for", "30d").code == 0
+    assert "1 session left to send" in flat(memd("remote", "consent", "orchard", "--private", "--for", "30d").text)
     wait(lambda: "1 pointed, 0 dropped" in flat(memd("status").text))
     assert b"authorization: bearer a-key-for-tests" in server.requests[0].lower()
     assert server.requests[0].partition(b"\n\n")[2].decode() == shown.text.rstrip("\n")
     listed = memd("remote", "status")
+    assert "0 sessions left to send" in flat(listed.text), "it was read"
     assert "1 call" in listed.text and "claude-code:one" in listed.text and "taken" in listed.text
     call = memd("remote", "status", "--json").json["data"]["calls"][0]["id"]
     assert memd("remote", "preview", "--call", call).text == shown.text

@@ -15,6 +15,7 @@ from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.event import AnyEvent, Origin, Returned, Said, ToolCalled
 from memd.protocol.record import Record
 from memd.protocol.reflection import ReflectedLearning, Statement
+from memd.protocol.request import Remember
 from tests.daemon.test_secrets import files_with
 
 NOW = datetime.now(UTC).isoformat()
@@ -74,6 +75,12 @@ def test_a_statement_is_kept_in_the_words_of_the_archive_and_names_its_reader_W4
     assert record.content == "The squeak comes from the worn idler pulley, as the wear marks show"
     assert (record.provenance.distiller, record.provenance.trust) == ("agent:claude-code", "assistant")
     assert record.status == "quarantined", "memd's own model does not believe an agent either"
+
+
+def test_a_later_reflection_makes_no_session_longer_W4(client: Client) -> None:
+    client.reflect(DOCUMENT, title="The squeak", open=["Order a new idler pulley."])
+    told = client.summary(DOCUMENT)
+    assert (told.title, told.last_at) == ("The squeak", NOW)
 
 
 def test_an_approved_proposal_rests_on_both_turns_W4(client: Client) -> None:
@@ -143,6 +150,23 @@ def test_forgotten_words_are_not_taken_again_W4_T10(client: Client) -> None:
         job = client.job(job.id)
     taken = client.reflect(DOCUMENT, statements=[statement("lesson", quote)])
     assert taken.taken == 0 and taken.refused
+
+
+def test_the_users_words_stand_until_the_user_decides_W4_T13(client: Client, orchard: str) -> None:
+    words, origin = (
+        "We keep the apple ledger in the shared spreadsheet.",
+        Origin(host="cli", session="notes", cwd=orchard),
+    )
+    old = client.remember(Remember(text=words, turn="1", at="2026-03-01T09:00:00Z", origin=origin)).record
+    settle(client)
+    client.reflect(DOCUMENT, statements=[statement("decision", PLAN, "yes")])
+    settle(client)
+    (asked,) = client.inbox().proposals
+    fresh = client.get(asked.against)
+    assert (asked.what, asked.record, fresh.content) == ("conflict", old.id, f"{PLAN} → yes")
+    assert (client.get(old.id).status, fresh.status) == ("active", "quarantined")
+    client.decide(asked.id, True)
+    assert (client.get(old.id).status, client.get(fresh.id).status) == ("retired", "active")
 
 
 def test_words_that_the_user_hid_are_refused_W4_G1(client: Client) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import psutil
 import pytest
 
 from memd.clients.ingest.delivery import Ingested, Ingestion, read
@@ -418,6 +419,35 @@ def test_kill_at_each_step_passes_neither_cap_nor_consent_W4(
     with daemon.client() as client:
         summary = client.status().remote
     assert summary is not None and summary.today.tokens <= 14_000
+    daemon.terminate()
+
+
+@pytest.mark.slow
+def test_a_kill_during_a_call_ends_its_process_and_passes_no_cap_W4(
+    home: dict[str, str], tmp_path: Path, served: Served
+) -> None:
+    server = served(slow(20.0), good(statement(LEDGER), tokens=900))
+    daemon = RunningDaemon({**home, **QUICK, "MEMD_REMOTE": "{every_s = 0.1, daily_tokens = 8000}"})
+    daemon.start()
+    orchard = Orchard(daemon, tmp_path / "orchard")
+    orchard.session("one", LEDGER)
+    orchard.use(server)
+    orchard.consent()
+    wait(lambda: server.at_once == 1)
+    assert daemon.process is not None
+    children = psutil.Process(daemon.process.pid).children(recursive=True)
+    (caller,) = [child for child in children if "memd.daemon.services.remote.child" in child.cmdline()]
+    daemon.kill()
+    wait(lambda: not caller.is_running() or caller.status() == psutil.STATUS_ZOMBIE)
+    daemon.start()
+    orchard.session("two", BEARING)
+    orchard.rest()
+    assert len(server.requests) == 1, "two reservations do not fit into the day"
+    (call,) = orchard.calls()
+    assert (call.outcome, 2000 < call.tokens <= 8000) == ("unknown", True)
+    with daemon.client() as client:
+        summary = client.status().remote
+    assert summary is not None and "do not suffice" in summary.state and summary.today.tokens == call.tokens
     daemon.terminate()
 
 

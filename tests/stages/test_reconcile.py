@@ -107,6 +107,17 @@ def test_an_assistant_never_retires_what_the_user_said_P19(distil: Distil) -> No
     assert proposal.record.needs_review and proposal.record.status == "quarantined"
 
 
+@pytest.mark.parametrize("name", ["", "agent:claude-code", "remote:ollama/qwen3:8b"])
+def test_another_reader_never_retires_what_the_user_said_W4(distil: Distil, name: str) -> None:
+    old = judge(distil(said("I prefer tabs.")).candidates, {})[0].record
+    (candidate,) = distil(said("I now prefer spaces.", turn="t2", at="2026-04-10T09:00:00+01:00")).candidates
+    pointed = msgspec.structs.replace(candidate, reader=name)
+    (proposal,) = judge([pointed], {candidate_id(pointed): [known(old)]})
+    assert retired(proposal) == ([] if name else [old.id]), "memd's own reader retires it"
+    assert proposal.record.needs_review == bool(name)
+    assert [(each.held, each.fresh) for each in proposal.conflicts] == ([(old.id, proposal.record.id)] if name else [])
+
+
 def test_the_user_retires_what_an_assistant_said(distil: Distil) -> None:
     words = "The nightly backups are stored in `/srv/backup`."
     guess = judge(distil(said(words, "assistant", "t0"), project="project/x").candidates, {})

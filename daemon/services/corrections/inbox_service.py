@@ -269,11 +269,12 @@ def _replaced(old: Record, new: Record, proposal: ChangeProposed) -> Updated:
         reason = f"the user accepted that {old.id} says the same"
         return merged(old, new, Decision(action="update", reason=reason, steps=steps))
     key = new.key or (old.key if new.value and old.pool == new.pool else "")
+    is_confirmed = new.status == "provisional" or (new.status == "quarantined" and not new.flags)
     record = msgspec.structs.replace(
         new,
         rev=new.rev + 1,
         key=key,
-        status="active" if new.status == "provisional" else new.status,
+        status="active" if is_confirmed else new.status,
         needs_review=False,
         supersedes=tuple(dict.fromkeys((*new.supersedes, old.id))),
     )

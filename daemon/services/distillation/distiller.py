@@ -359,7 +359,7 @@ class DistillationLoop:
             spared = [pin_conflicts.spare(self._stores, p) for p in standing]
             operations: list[AnyOperation] = operations_of(self._stores, [p for p, _ in spared], self._judge_of())
             coming = [operation.record.id for operation in operations if isinstance(operation, Added | Updated)]
-            conflicts = [*(conflict for _, pairs in spared for conflict in pairs), *end[1].found]
+            conflicts = [conflict for p, pairs in spared for conflict in (*p.conflicts, *pairs)] + list(end[1].found)
             self._stores.vector_store.put(vectors)
             self._stores.commit([*operations, *pin_conflicts.proposed(self._stores, conflicts, coming), end[0]])
             return []

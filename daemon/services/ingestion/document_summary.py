@@ -22,7 +22,7 @@ from ....stages.extractive_summary import numbered
 from ...projections.stores import Stores
 from ..outgoing_screen import flags_in, without_secrets
 from ..statements import is_edited, line
-from ..token_estimate import tokens
+from ..token_estimate import most_tokens_of
 from ..withdrawal import is_withdrawn
 
 VERSION = 1
@@ -163,4 +163,4 @@ def _title(reading: DocumentReading) -> str:
 
 def price(point: Point) -> int:
     """Return the tokens of a line with its pointer."""
-    return tokens(f"{point.words} [§999]\n")
+    return most_tokens_of(f"{point.words} [§999]\n")

@@ -38,7 +38,7 @@ from ..jobs import Progress, Report
 from ..outgoing_screen import shown, without_secrets
 from ..pass_limits import may_read
 from ..service import Caller, Handler, Handlers, Service, owner
-from ..token_estimate import tokens
+from ..token_estimate import most_tokens_of
 from ..write_thread import Writer
 from .chunks import chunks
 from .document_summary import DocumentReading, is_open, operations, price, read_document, summary_record
@@ -284,7 +284,7 @@ def _report(record: Record | None, reading: DocumentReading, groups: int, writte
     return {
         "id": record.id if record else "",
         "summary": content,
-        "tokens": tokens(content) if content else 0,
+        "tokens": most_tokens_of(content) if content else 0,
         "lines": len(record.provenance.spans) if record else 0,
         "details": len(reading.captures),
         "chunks": groups,

@@ -74,7 +74,7 @@ class ConsentCheck:
                 return Allowed(f"you left {self._directory.title(pool) or pool}")
             consent = self.of(choice, pool)
             if consent is None:
-                return Allowed(f"no consent for {self._directory.title(pool) or pool}: `memd remote consent`")
+                return Allowed(f"no consent for {self._directory.title(pool) or pool}: `memd remote consent POOL`")
             if is_private and not consent.private:
                 return Allowed(PRIVATE)
         return Allowed()

@@ -81,6 +81,13 @@ class ReadingQueue:
             return micros(session.closed_at)
         return self._stores.archive.newest_at(session.opened.document)
 
+    def is_unread(self, choice: RemoteChoice, session: SessionEntry) -> bool:
+        """Return whether a session has turns that the chosen model was not sent. Reads only the captures after those
+        that it was sent."""
+        document = session.opened.document
+        upto = self._stores.remote.read_upto(choice.reader, document)
+        return not upto or bool(unread(self._stores.archive.turns_since(document, upto), choice.reader, upto))
+
     def parts(self, choice: RemoteChoice, session: SessionEntry) -> Iterator[SessionPart]:
         """Yield the parts of a session that the chosen model has not read, as they would be sent."""
         document = session.opened.document

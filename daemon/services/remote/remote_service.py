@@ -208,7 +208,7 @@ class RemoteService(Service):
             self._consents.holds(c) and c.url == choice.url and c.family == choice.family for c in self._consented()
         )
         if not any(held):
-            return "no consent: `memd remote consent`"
+            return "no consent: `memd remote consent POOL`"
         left_s = self._resume_at - self._world.monotonic()
         if left_s > 0:
             return f"{self._problem}; memd tries again in {round(left_s / 60) or 1} min"
@@ -245,14 +245,18 @@ class RemoteService(Service):
             url=consent.url,
             family=consent.family,
             until=consent.until,
+            title=self._directory.title(consent.pool),
             private=consent.private,
         )
         if choice is None or (choice.url, choice.family) != (consent.url, consent.family):
             return state
         sessions = [session for session in self._queue.ended() if consent.pool in self._consents.pools(session)]
-        reasons = [self._consents.check(choice, session).why for session in sessions]
+        reasons = [(self._consents.check(choice, session).why, session) for session in sessions]
         return msgspec.structs.replace(
-            state, holds=self._consents.holds(consent), waiting=reasons.count(""), private_left=reasons.count(PRIVATE)
+            state,
+            holds=self._consents.holds(consent),
+            waiting=sum(not why and self._queue.is_unread(choice, session) for why, session in reasons),
+            private_left=sum(why == PRIVATE for why, _ in reasons),
         )
 
     def _call(self, call: CallEntry) -> RemoteCall:

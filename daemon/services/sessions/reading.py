@@ -17,12 +17,15 @@ from ....protocol.event import (
     Captured,
     Checked,
     Committed,
+    HandedOver,
     Interrupted,
     Noted,
     PlanItem,
     Planned,
     Reflected,
+    ReflectionAsked,
     Said,
+    SentPart,
     ToolCalled,
     Wrote,
 )
@@ -90,6 +93,10 @@ SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$))+[.!?]*")
 PLANNED_OPEN = frozenset({"open", "begun"})
 
 OpenKind = Literal["plan", "request", "check", "later", "handover"]
+
+
+_OF_READERS = HandedOver | Reflected | ReflectionAsked | SentPart
+"""Events that readers of a session add to it, perhaps days after its end (W4, C1)."""
 
 
 class OpenItem(NamedTuple):
@@ -183,8 +190,10 @@ class SessionReading:
 
     @property
     def last_at(self) -> str:
-        """The time of the last event, "" without one."""
-        return max((captured.event.at for captured in self.captures), key=micros, default="")
+        """The time of the last event, "" without one. What a reader did later, such as a reflection by `memd session
+        reflect`, is no part of the session."""
+        own = [captured for captured in self.captures if not isinstance(captured.event, _OF_READERS)]
+        return max((captured.event.at for captured in own or self.captures), key=micros, default="")
 
     def words(self, captured: Captured) -> str:
         """Return the words of a turn, without those that the user hid."""
