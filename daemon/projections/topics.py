@@ -1,5 +1,5 @@
-"""Topics: what vectors are about, in groups, each with the words that set it apart. A map of memories and the
-categories of a large input are made from them (W12).
+"""Topics: what vectors are about, in groups, each with the words that set it apart, for `memd topics` and
+the categories of a large input (W12). The topics of the map are the names that records have in common (`services/map`).
 
 Pure and deterministic: the same vectors and texts in the same order give the same topics. Groups come from k-means on
 unit vectors; the first centre is the vector nearest to the mean, each next one the vector farthest from all centres.
