@@ -36,7 +36,7 @@ def panel(
 
     with CommandAnswer("panel", as_json) as answer:
         with reach() as client:
-            client.status()
+            client.list(limit=1)
             places = client.places
 
         def announce(link: str) -> None:

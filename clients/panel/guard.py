@@ -11,6 +11,7 @@ import hmac
 import os
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -42,7 +43,9 @@ _TCP_TABLE = Path("/proc/net/tcp")
 class Keys:
     """The key of this run, and the tokens of links: each opens the panel once, within `TOKEN_VALID_S`."""
 
-    def __init__(self) -> None:
+    def __init__(self, swapped: Callable[[], object] = lambda: None) -> None:
+        """`swapped`: called when a token was swapped for the key."""
+        self._swapped = swapped
         self._key = secrets.token_urlsafe(32)
         self._tokens: dict[str, float] = {}
 
@@ -56,7 +59,10 @@ class Keys:
         """Return the key for a token that is valid, "" for any other; the token is void then."""
         now = time.monotonic()
         self._tokens = {name: until for name, until in self._tokens.items() if until >= now}
-        return self._key if self._tokens.pop(token, None) else ""
+        if self._tokens.pop(token, None) is None:
+            return ""
+        self._swapped()
+        return self._key
 
     def opens(self, key: str) -> bool:
         """Return whether this is the key, in a time that does not depend on the key."""

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from ...protocol.errors import InvalidRequest, MemdError, NotFound, Refused, Unavailable
-from ...protocol.reply import PoolSummary
+from ...protocol.reply import PoolSummary, StatusText
 from ..python.async_client import AsyncClient
 from . import wording
 
@@ -59,6 +59,14 @@ class Panel:
 
     client: AsyncClient
     folder: str
+
+    async def pools(self) -> tuple[PoolSummary, ...]:
+        """Return all pools; none for the holder of a pass, who may not list them (A1)."""
+        return () if self.client.has_pass else (await self.client.pools()).pools
+
+    async def status(self) -> StatusText | None:
+        """Return the daemon's state; None for the holder of a pass."""
+        return None if self.client.has_pass else await self.client.status()
 
 
 @dataclass(frozen=True)
@@ -120,15 +128,15 @@ def number_of(request: Request, name: str, default: int) -> int:
 async def screen(request: Request, template: str, title: str, **values: object) -> HTMLResponse:
     """Return a screen in its frame. The value `is_scoped`, by default True: whether a pool can be
     chosen for it; `scope_name`: what it shows without a pool."""
-    client = panel_of(request).client
-    status, pools = await asyncio.gather(client.status(), client.pools())
+    panel = panel_of(request)
+    status, pools = await asyncio.gather(panel.status(), panel.pools())
     scope = scope_of(request)
     frame = {
         "title": title,
         "scope": scope,
         "status": status,
-        "pools": pools.pools,
-        "pool_titles": pool_titles(pools.pools),
+        "pools": pools,
+        "pool_titles": pool_titles(pools),
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "now": _at_now(request),

@@ -14,12 +14,12 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
 
-from ...protocol.errors import MemdError, Unavailable
+from ...protocol.errors import Unavailable
 from ...protocol.places import Places
 from ..python.async_client import AsyncClient
 from .application import application
@@ -52,8 +52,11 @@ class PanelServer:
     folder: str
     port: int = 0
     idle_s: float = IDLE_S
+    down_s: float = DOWN_S
     announce: Callable[[str], None] = print
-    keys: Keys = field(default_factory=Keys)
+
+    def __post_init__(self) -> None:
+        self.keys = Keys(swapped=lambda: redirect_file(self.places).unlink(missing_ok=True))
 
     async def serve(self) -> None:
         """Serve until nobody has used the panel for `idle_s`, the daemon is gone, or a signal ends it. Raises
@@ -80,15 +83,18 @@ class PanelServer:
         """Return a link that opens the panel once."""
         return f"http://127.0.0.1:{self.port}/#token={self.keys.token()}"
 
-    async def _watch(self, server: uvicorn.Server, guard: Guard, client: AsyncClient) -> None:
+    async def _watch(self, server: _Server, guard: Guard, client: AsyncClient) -> None:
         answered = time.monotonic()
         while not server.should_exit:
-            await asyncio.sleep(TICK_S)
-            with contextlib.suppress(MemdError):
-                await client.pools()
+            await asyncio.sleep(min(TICK_S, self.idle_s, self.down_s))
+            try:
+                await client.list(limit=1)
                 answered = time.monotonic()
+            except Unavailable:
+                pass
             now = time.monotonic()
-            server.should_exit = now - guard.last_request > self.idle_s or now - answered > DOWN_S
+            if now - guard.last_request > self.idle_s or now - answered > self.down_s:
+                server.end()  # never set to False: a signal may have ended it meanwhile
 
 
 def socket_path(places: Places) -> Path:

@@ -176,6 +176,11 @@ class RequestMethods:
         self._deadline_ms = deadline_ms
         self._rid = 0
 
+    @property
+    def has_pass(self) -> bool:
+        """Whether this client is the holder of a pass, who may only read (A1)."""
+        return bool(self._token)
+
     def _encoded(self, message: request.Request) -> tuple[int, bytes, float]:
         """Return the request's number, its bytes and its deadline in ms. Raises InvalidRequest, TooLarge."""
         self._rid += 1

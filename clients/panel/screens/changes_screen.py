@@ -96,6 +96,8 @@ async def undo_words(request: Request) -> Response:
 async def news(request: Request) -> Response:
     """Return the journal's last seq as soon as it is past `after`, or after `WAIT_MS`; -1 asks for it at once."""
     client, after = panel_of(request).client, request.query_params.get("after", "-1")
+    if client.has_pass:  # it may not read the journal
+        return JSONResponse({"last": -1})
     if not after.isdecimal():
         return JSONResponse({"last": (await client.status()).journal_seq})
     try:

@@ -23,7 +23,9 @@ async def show(request: Request) -> Response:
     hops = int(names["hops"]) if names.get("hops", "") in {"1", "2", "3"} else 2
     pools = (scope.pool,) if scope.pool else ()
     client = panel_of(request).client
-    drawn, known = await asyncio.gather(client.map(around, pools=pools, hops=hops, **scope.times), client.pools())
+    drawn, known = await asyncio.gather(
+        client.map(around, pools=pools, hops=hops, **scope.times), panel_of(request).pools()
+    )
     title = f"Around {drawn.marks[0].label}" if around and drawn.marks else "Map"
     return await screen(
         request,
@@ -35,7 +37,7 @@ async def show(request: Request) -> Response:
         hops=hops,
         steps=HOPS,
         addresses=[address(mark, scope) for mark in drawn.marks],
-        data=_data(drawn, scope, pool_titles(known.pools)),
+        data=_data(drawn, scope, pool_titles(known)),
     )
 
 

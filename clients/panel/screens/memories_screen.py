@@ -52,7 +52,7 @@ async def _show_list(request: Request) -> Response:
         after=names.get("after", ""),
         limit=PAGE,
     )
-    listed = (await client.pools()).pools
+    listed = await panel_of(request).pools()
     counts = {
         name: sum(pool.counts.get(status, 0) for pool in listed for status in statuses if scope.pool in ("", pool.pool))
         for name, statuses in SHOWN.items()
@@ -74,9 +74,11 @@ async def _show_list(request: Request) -> Response:
 async def show_record(request: Request) -> Response:
     """Show one record: its source, its versions, what replaced it and how it is used."""
     client, id, scope = panel_of(request).client, request.path_params["id"], scope_of(request)
-    explained, history = await asyncio.gather(client.why(id), client.history(id))
-    record = await client.get(id, **scope.times) if scope.is_past else history.record
-    return await screen(request, "record.html", record.description, explained=explained, history=history, record=record)
+    explained, record = await asyncio.gather(client.why(id), client.get(id, **scope.times))
+    versions = () if client.has_pass else (await client.history(id)).versions
+    return await screen(
+        request, "record.html", record.description, explained=explained, versions=versions, record=record
+    )
 
 
 ROUTES = [Route("/memories", show), Route("/memories/{id}", show_record)]

@@ -77,10 +77,16 @@ as HTML that its templates escaped; this script inserts none. */
   const writes = () => Boolean(view.querySelector("[data-edits]")
     ?? document.activeElement?.matches("input:not([type=range]), textarea, select"));
 
-  /* The screen is asked for again, unless the user is writing; what had the focus has it again, or the row that took
+  /* Requests that the user made and that are not answered yet: their answer shows what is new. */
+  let asked = 0;
+  const isRefresh = (event) => "X-Memd-Refresh" in event.detail.ctx.request.headers;
+  document.addEventListener("htmx:before:request", (event) => { if (!isRefresh(event)) asked += 1; });
+  document.addEventListener("htmx:finally:request", (event) => { if (!isRefresh(event)) asked -= 1; });
+
+  /* The screen is asked for again, unless the user is writing or asked for something; what had the focus has it again, or the row that took
   the place of its row, and what was open is open. An answer that comes after the user went on is dropped. */
   async function refresh() {
-    if (writes()) return;
+    if (writes() || asked) return;
     const field = document.activeElement, address = here();
     const id = field?.id, scroll = [scrollX, scrollY];
     const row = rows().findIndex((row) => row.contains(field));
@@ -96,7 +102,7 @@ as HTML that its templates escaped; this script inserts none. */
 
   document.addEventListener("htmx:before:swap", (event) => {
     const address = event.detail.ctx.request.headers["X-Memd-Refresh"];
-    if (address && (address !== here() || writes())) event.preventDefault();
+    if (address && (address !== here() || writes() || asked)) event.preventDefault();
   });
 
   document.addEventListener("htmx:config:request", (event) => {
@@ -122,7 +128,7 @@ as HTML that its templates escaped; this script inserts none. */
   document.addEventListener("memd-changed", (event) => {
     const address = event.detail?.go;
     siblings.postMessage({ changed: true });
-    if (address) go(address); else refresh();
+    setTimeout(() => address ? go(address) : refresh()); /* when the request of the change is over */
   });
 
   /* --- live refresh: the journal's next operation, wherever it comes from ------------------------------------ */
@@ -133,6 +139,7 @@ as HTML that its templates escaped; this script inserts none. */
         if (answer.status === 401) return;
         if (!answer.ok) throw new Error("memd is stopped");
         const { last } = await answer.json();
+        if (last < 0) return;
         if (journal >= 0 && last > journal && !document.hidden) await refresh();
         journal = last;
       } catch {

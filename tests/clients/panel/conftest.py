@@ -91,9 +91,9 @@ def panel(daemon: RunningDaemon, folder: Path) -> Iterator[RunningPanel]:
         running.end()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests of this process."""
+    """One Chromium for the tests of a module: while it runs, no test can start an event loop of its own."""
     assert CHROMIUM, "no chromium: apt install chromium"
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

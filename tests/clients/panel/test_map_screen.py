@@ -1,11 +1,13 @@
 """The map and the time of the page, in a real browser (U4, Q12)."""
 
 import re
-import time
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
+from memd.clients.python import Client
 from memd.protocol.errors import NotFound
+from memd.protocol.instant import from_micros, micros
 from tests.clients.panel.conftest import OpenPage, RunningPanel, needs_browser
 from tests.conftest import RunningDaemon
 
@@ -60,22 +62,27 @@ def test_the_time_shows_what_get_says_of_that_time_and_the_past_can_not_be_chang
     with daemon.client() as client:
         client.correct(deploys, "I deploy the orchard service on Wednesdays.")
         daemon.settle()
-        entries = client.journal(limit=500).entries
         tab = opened()
-        for entry in (entries[len(entries) // 3], entries[2 * len(entries) // 3], entries[-1]):
-            at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(entry.at // 10**6)) + f".{entry.at % 10**6:06}+00:00"
-            tab.go(f"/memories/{deploys}?believed_at={quote(at)}")
-            try:
-                wanted = client.get(deploys, believed_at=at).description
-            except NotFound:
-                assert "no record" in tab.text().lower()
-                continue
-            assert tab.text("h1") == wanted
-            assert tab.find("#view form[method=post], #view a[href*='/right'], #view a[href*='/forget']").count() == 0
-            tab.go(f"/memories?believed_at={quote(at)}")
-            shown = {row.removeprefix("row-") for row in tab.find("a.rw").evaluate_all("all => all.map(a => a.id)")}
-            page = client.list(believed_at=at, statuses=("active",), limit=40)
-            assert shown == {record.id for record in page.records}
+        for entry in client.journal(limit=500).entries:
+            _shows_then(tab, client, deploys, "believed_at", entry.at)
+        valid = client.get(deploys).valid_from
+        for at in (valid, "2001-01-01T00:00:00+00:00", client.get(client.get(deploys).superseded_by).valid_from):
+            _shows_then(tab, client, deploys, "as_of", micros(at))
+
+
+def _shows_then(tab: OpenPage, client: Client, id: str, clock: str, at_us: int) -> None:
+    """Check that a memory and the list are at that time what `get` and `list` say, and can't be changed."""
+    at = from_micros(at_us)
+    times: dict[str, Any] = {clock: at}
+    tab.go(f"/memories/{id}?{clock}={quote(at)}")
+    try:
+        assert tab.text("h1") == client.get(id, **times).description
+    except NotFound:
+        assert "not known or not valid" in tab.text().lower()
+    assert tab.find("#view form[method=post], #view a[href*='/right'], #view a[href*='/forget']").count() == 0
+    tab.go(f"/memories?{clock}={quote(at)}")
+    shown = {row.removeprefix("row-") for row in tab.find("a.rw").evaluate_all("all => all.map(a => a.id)")}
+    assert shown == {record.id for record in client.list(statuses=("active",), limit=40, **times).records}
 
 
 def test_the_slider_and_the_keys_go_through_time_Q12(

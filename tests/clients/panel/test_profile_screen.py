@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
+from memd.protocol.event import Origin, Said, SessionEnded
 from tests.clients.panel.conftest import OpenPage, RunningPanel, needs_browser
 from tests.conftest import RunningDaemon
 
@@ -125,3 +127,61 @@ def test_an_empty_home_says_what_to_do_U4(panel: RunningPanel, opened: Callable[
     assert "nothing to tell an agent here yet" in tab.text()
     for path in ("/memories", "/memories?q=deploy"):
         assert tab.go(path).find("h1").count() == 1
+
+
+HOSTILE = "<img src=x onerror=alert(1)><script>document.title='owned'</script>'\"`{{ 7 * 7 }}${alert(2)}"
+
+
+def test_hostile_names_of_sessions_folders_agents_and_sources_are_text_U4_P19(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    at = "2026-03-04T09:00:00+00:00"
+    origin = Origin(host="pi", session=HOSTILE[:80], cwd=f"/{HOSTILE}", title=HOSTILE, agent=HOSTILE)
+    with daemon.client() as client:
+        events = [
+            Said(turn="1", at=at, role="user", text=f"We decided to keep the ledger in SQLite {HOSTILE}."),
+            Said(turn="2", at=at, role="assistant", text=f"The squeak comes from the pulley {HOSTILE}."),
+            SessionEnded(turn="3", at=at),
+        ]
+        client.capture(origin, events)
+        daemon.settle()
+        ids = [record.id for record in client.list().records]
+    tab = opened()
+    told = ("/activity", "/activity/sessions", f"/activity/session?id={quote(origin.document)}", "/map", "/triage")
+    for path in (*told, "/", "/memories?show=unconfirmed", "/readers", *(f"/memories/{id}" for id in ids[:3])):
+        tab.go(path)
+        assert tab.find("#view img, #view script, #view iframe").count() == 0, path
+        assert "49" not in tab.page.title() and tab.page.title() != "owned"
+    assert [line for line in tab.complaints if "Failed to load" not in line] == [] and tab.foreign == []
+
+
+def test_keyboard_alone_reaches_everything_and_each_control_has_a_name_U4(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    [id, *_] = say(daemon, panel, *SAYINGS)
+    tab = opened()
+    for path in ("/", "/memories", f"/memories/{id}", f"/memories/{id}/right", "/map", "/fading"):
+        tab.go(path)
+        wanted: int = tab.page.evaluate(REACHABLE)
+        reached: set[str] = set()
+        for _ in range(wanted + 5):
+            tab.page.keyboard.press("Tab")
+            reached.add(tab.page.evaluate("document.activeElement.dataset.number ?? ''"))
+        assert len(reached - {""}) == wanted, path
+    tab.go("/memories")
+    tab.page.keyboard.press("j")
+    row = tab.page.evaluate("document.activeElement.id")
+    tab.page.keyboard.press("Enter")
+    tab.find("h1 >> text=/deploy|tabs|timezone/").wait_for()
+    tab.page.go_back()
+    tab.find(f"#{row}").wait_for()
+
+
+REACHABLE = """() => {
+  const all = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')];
+  const shown = all.filter((one) => one.checkVisibility() && !one.disabled && one.type !== 'hidden'
+    && !one.closest('dialog') && !(one.type === 'radio' && !one.checked));
+  shown.forEach((one, number) => { one.dataset.number = number; });
+  return shown.length;
+}"""
+"""Numbers what a user can reach with Tab; of a group of radio buttons that is one."""
