@@ -76,6 +76,7 @@ class _Reading:
     pinned: set[str] = field(default_factory=set[str])
     reworded: set[str] = field(default_factory=set[str])
     undone: set[str] = field(default_factory=set[str])
+    decided: set[str] = field(default_factory=set[str])
 
     def is_newest(self, seen: set[str], id: str) -> bool:
         """Return whether no newer operation of the kind concerns a record, and note this one."""
@@ -342,7 +343,14 @@ def _proposed(reading: _Reading, entry: Logged, operation: ops.ChangeProposed) -
 
 
 def _decided(reading: _Reading, entry: Logged, operation: ops.ChangeDecided) -> Happening:
-    return _told(entry, "you", f"You {'accepted' if operation.accepted else 'rejected'} a proposal", href="/inbox")
+    undo = Undoing(f"/inbox/{operation.id}/reopen", {}) if reading.is_newest(reading.decided, operation.id) else None
+    words = f"You {'accepted' if operation.accepted else 'rejected'} a proposal"
+    return _told(entry, "you", words, href="/inbox", undo=undo)
+
+
+def _reopened(reading: _Reading, entry: Logged, operation: ops.ChangeReopened) -> Happening:
+    reading.decided.add(operation.id)
+    return _told(entry, "you", "You took a decision back: the proposal waits again", href="/inbox")
 
 
 def _feedback(reading: _Reading, entry: Logged, operation: FeedbackGiven) -> Happening | None:
@@ -425,6 +433,7 @@ _TELLINGS: dict[type, Telling] = {
     Reviewed: _reviewed,
     ops.ChangeProposed: _proposed,
     ops.ChangeDecided: _decided,
+    ops.ChangeReopened: _reopened,
     FeedbackGiven: _feedback,
     ops.Granted: _granted,
     ops.Revoked: _revoked,

@@ -381,7 +381,8 @@ class Ways:
         late = Capture(origin=Origin(host="h", session=f"l{n}"), events=(Ran(turn=secret, at=AT, command=secret),))
         naive = Remember(text=secret, turn=secret, at="2026-03-10T09:00:00", origin=Origin(host="h", session="l"))
         rows = [encode_request(late, "json"), encode_request(naive, "json"), f'{{"broken": "{secret}'.encode()]
-        (folder / f"bash-{n}-x.lines").write_bytes(b"\n".join(rows) + b"\n")
+        ended = 10_000_000 + n  # above the largest process id: memd waits while the shell of a file runs
+        (folder / f"bash-{ended}-x.lines").write_bytes(b"\n".join(rows) + b"\n")
 
 
 WAYS = [name for name, value in vars(Ways).items() if callable(value) and not name.startswith("_")]

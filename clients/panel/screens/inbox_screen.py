@@ -80,15 +80,19 @@ async def _record(client: AsyncClient, id: str) -> Record | None:
 
 
 async def decide(request: Request) -> Response:
-    """Accept or reject a proposal. Raises InvalidRequest for a deletion, which only the forget screen accepts."""
-    client, id = panel_of(request).client, request.path_params["id"]
-    accepts = (await form_of(request)).get("accept") == "yes"
+    """Accept or reject a proposal. `wrong`: the new statement, which is retired as well. Raises InvalidRequest for a
+    deletion, which only the forget screen accepts."""
+    client, id, form = panel_of(request).client, request.path_params["id"], await form_of(request)
+    accepts, wrong = form.get("accept") == "yes", form.get("wrong", "")
     planned = await client.decide(id, accepts, dry_run=True)
     if any(not record.after for record in planned.records):
         raise InvalidRequest("this would delete a memory for good", hint="open its forget page first")
     decided = await client.decide(id, accepts)
+    undoing = Undoing(f"/inbox/{id}/reopen", {"wrong": wrong} if wrong else {})
     left = f" {decided.open:,} left." if decided.open else " Nothing else waits."
-    undoing = Undoing(f"/inbox/{id}/reopen", {})
+    if wrong:
+        await client.confirm((wrong,), right=False)
+        return changed(f"The old one stays; the new one is retired as wrong.{left}", undoing)
     if accepts:
         return changed(f"Accepted. The former statement stays in the history.{left}", undoing)
     came_back = any(record.before == "hidden" for record in planned.records)
@@ -96,8 +100,11 @@ async def decide(request: Request) -> Response:
 
 
 async def reopen(request: Request) -> Response:
-    """Take a decision back: the proposal waits again."""
-    reopened = await panel_of(request).client.reopen(request.path_params["id"])
+    """Take a decision back: the proposal waits again. `wrong`: the statement that the decision retired as wrong."""
+    client, wrong = panel_of(request).client, (await form_of(request)).get("wrong", "")
+    if wrong:
+        await client.confirm((wrong,), undo=True)
+    reopened = await client.reopen(request.path_params["id"])
     hidden = any(record.after == "hidden" for record in reopened.records)
     return changed(f"It waits for your decision again{', hidden as before' if hidden else ''}.")
 

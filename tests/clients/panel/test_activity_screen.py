@@ -7,8 +7,11 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Locator
 
+from memd.clients.panel.happenings import happenings
 from memd.clients.panel.screens.sessions_screen import PAGE_TEXT, page_of, parts_of
 from memd.protocol.event import Origin, Said, SessionEnded, SessionStarted
+from memd.protocol.operation import ChangeDecided, ChangeReopened
+from memd.protocol.reply import Logged
 from memd.protocol.session import Citation, TranscriptTurn
 from tests.clients.panel.conftest import OpenPage, RunningPanel, needs_browser
 from tests.conftest import RunningDaemon
@@ -241,3 +244,12 @@ def test_activity_by_keyboard_alone_with_hostile_words_and_in_an_empty_home_U4(
     for path in ("/activity/sessions", SESSION, "/activity/sessions?words=templates"):
         tab.go(path)
         assert tab.find("#view img, #view script").count() == 0 and tab.page.title() != "owned"
+
+
+def test_a_decision_is_told_with_an_undo_until_it_was_taken_back_G7() -> None:
+    decided = Logged(seq=1, at=1, operation=ChangeDecided(id="p", accepted=False))
+    [told] = happenings([decided], {})
+    assert told.text == "You rejected a proposal" and told.undo is not None
+    assert told.undo.address == "/inbox/p/reopen"
+    back, before = happenings([decided, Logged(seq=2, at=2, operation=ChangeReopened(id="p"))], {})
+    assert "took a decision back" in back.text and before.undo is None

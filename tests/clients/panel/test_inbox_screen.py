@@ -64,6 +64,21 @@ def test_accept_and_reject_G7(daemon: RunningDaemon, panel: RunningPanel, opened
     assert tab.complaints == [] and tab.foreign == []
 
 
+def test_the_old_one_is_right_retires_the_new_one_and_is_taken_back_G7_T1(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Opened
+) -> None:
+    held, fresh = contradict(daemon)
+    with daemon.client() as client:
+        tab = opened().go("/inbox")
+        tab.find("text=The old one is right").click()
+        tab.find("h1 >> text=Nothing waits for your decision").wait_for()
+        assert (client.get(held.id).status, client.get(fresh.id).status) == ("active", "retired")
+        tab.page.keyboard.press("u")
+        tab.find("h1 >> text=1 thing only you decide").wait_for()
+        assert (client.get(held.id).status, client.get(fresh.id).status) == ("active", "active")
+    assert tab.complaints == []
+
+
 def test_an_accepted_contradiction_is_taken_back_unless_something_changed_since_G7(
     daemon: RunningDaemon, panel: RunningPanel, opened: Opened
 ) -> None:
