@@ -77,15 +77,20 @@ as HTML that its templates escaped; this script inserts none. */
   const writes = () => Boolean(view.querySelector("[data-edits]")
     ?? document.activeElement?.matches("input:not([type=range]), textarea, select"));
 
-  /* Requests that the user made and that are not answered yet: their answer shows what is new. */
-  let asked = 0;
+  /* Requests that the user made and that are not answered yet; a refresh that comes meanwhile is made after them. */
+  let asked = 0, late = false;
   const isRefresh = (event) => "X-Memd-Refresh" in event.detail.ctx.request.headers;
   document.addEventListener("htmx:before:request", (event) => { if (!isRefresh(event)) asked += 1; });
-  document.addEventListener("htmx:finally:request", (event) => { if (!isRefresh(event)) asked -= 1; });
+  document.addEventListener("htmx:finally:request", (event) => {
+    if (isRefresh(event)) return;
+    asked -= 1;
+    if (late && !asked) { late = false; setTimeout(refresh); }
+  });
 
   /* The screen is asked for again, unless the user is writing or asked for something; what had the focus has it again, or the row that took
   the place of its row, and what was open is open. An answer that comes after the user went on is dropped. */
   async function refresh() {
+    if (asked) late = true;
     if (writes() || asked) return;
     const field = document.activeElement, address = here();
     const id = field?.id, scroll = [scrollX, scrollY];
@@ -102,6 +107,7 @@ as HTML that its templates escaped; this script inserts none. */
 
   document.addEventListener("htmx:before:swap", (event) => {
     const address = event.detail.ctx.request.headers["X-Memd-Refresh"];
+    if (address && asked) late = true;
     if (address && (address !== here() || writes() || asked)) event.preventDefault();
   });
 

@@ -53,6 +53,7 @@ def test_triage_keeps_puts_right_rejects_and_leaves_for_later_by_keys_T8(
         tab.page.keyboard.press("3")
         tab.find("#notice >> text=wrong").wait_for()
         assert client.get(waiting[2].id).status == "retired"
+        tab.find(f"#one-title >> text={waiting[2].description}").wait_for(state="detached")
         tab.page.keyboard.press("u")
         tab.find("#notice >> text=Taken back.").wait_for()
         assert client.get(waiting[2].id).status != "retired"
