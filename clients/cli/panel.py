@@ -27,7 +27,7 @@ def panel(
     The page is served on this machine alone and ends after 30 minutes without use. The printed link opens it once,
     within a minute; run the command again for another link.
 
-    \\b
+    \b
     Examples:
       memd panel
       memd panel --no-browser    # over ssh: forward the printed port, then open the link
