@@ -30,7 +30,7 @@ def panel(
     \b
     Examples:
       memd panel
-      memd panel --no-browser    # over ssh: forward the printed port, then open the link
+      memd panel --no-browser    # over ssh: forward its port, then open it
     """
     from ..panel import server
 
