@@ -17,7 +17,7 @@ Quotes = Annotated[tuple[Quote, ...], msgspec.Meta(min_length=1, max_length=QUOT
 Reason = Literal["not found", "too short", "not prose", "private", "hidden", "no perspective", "not its words"]
 """Why a statement or a learning is refused: a quote is not in the session, has too few words to tell where it stands,
 stands in a call of a tool or its output, holds what memd left out, or holds words that the user hid. A learning also:
-its perspective is none of the session's agent, or its text names what the session does not have, or gives orders."""
+the session's agent does not have its perspective, or its text names what the session does not have, or gives orders."""
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,7 +1,7 @@
 """An extractive summary: the points of a text that say most, in the order of the text (W12).
 
 Greedy, by maximal marginal relevance (Carbonell and Goldstein 1998): the worth of a point times how far it is from what
-is said already, by the root of its price, so that one long point does not take the room of three (Lin and Bilmes 2010).
+is said already, by the root of its price, so that three short points come before one long one (Lin and Bilmes 2010).
 Every chunk has one point first, while there is room; then the best of all.
 """
 

@@ -246,7 +246,7 @@ def _printable(text: str) -> str:
 def _json(name: str, content: bytes) -> InputText:
     rows = _rows(content)
     if isinstance(rows, int):
-        hint = f"memd reads one JSON value a line (line {rows} is none), or a list of objects"
+        hint = f"memd reads one JSON value a line (line {rows} is not JSON), or a list of objects"
         raise InvalidRequest(f"{name} is not valid JSON", hint=hint)
     passages: list[InputPassage] = []
     items: list[InputItem] = []

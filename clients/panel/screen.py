@@ -120,7 +120,7 @@ def scope_of(request: Request) -> ShownScope:
 
 
 def number_of(request: Request, name: str, default: int) -> int:
-    """Return a whole number in a request's address, the default where there is none."""
+    """Return the whole number that a request's address gives for a name, or the default."""
     text = request.query_params.get(name, "")
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else default
 

@@ -221,7 +221,7 @@ def encrypted() -> bytes:
 def test_a_broken_line_of_json_is_named_W12() -> None:
     with pytest.raises(InvalidRequest) as raised:
         read("a.jsonl", '{"a": 1}\n\n{"b": \n{"c": 3}\n')
-    assert "line 3 is none" in raised.value.hint
+    assert "line 3 is not JSON" in raised.value.hint
 
 
 # --- what can't be read -----------------------------------------------------------------------------------------------

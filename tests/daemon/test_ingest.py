@@ -278,7 +278,9 @@ def test_the_summary_has_what_the_agent_points_at_first_and_nothing_that_it_inve
     after = orchard.one(path)
     assert missing in after.summary and after.written == 1 and after.sent.accepted == 0
     assert invented not in after.summary and "mallory" not in after.summary
-    assert most_tokens_of(after.summary) <= 1000 and len(after.refs) > 5, "the rest of the room has memd's own points"
+    assert most_tokens_of(after.summary) <= 1000 and len(after.refs) > 5, (
+        "memd adds its own points while tokens are left"
+    )
     assert orchard.one(path).written == 0
 
 
