@@ -17,7 +17,7 @@ from memd.clients.python import Client
 from memd.protocol.errors import MemdError
 from memd.protocol.places import Places, places
 
-START_S = 30.0
+START_S, END_S = 30.0, 10.0
 
 
 def size(name: str) -> int:
@@ -57,7 +57,10 @@ class RunningDaemon:
         """Start and wait until it answers."""
         with self.errors.open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "memd.daemon"], env=self.environment, stdin=subprocess.DEVNULL, stderr=errors
+                [sys.executable, "-X", "faulthandler", "-m", "memd.daemon"],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stderr=errors,
             )
         self.answers()
 
@@ -93,10 +96,15 @@ class RunningDaemon:
         self.process.send_signal(signal.SIGCONT)
 
     def terminate(self) -> int:
-        """SIGTERM, and the exit code."""
+        """SIGTERM, and the exit code; if it does not end, the stacks of its threads."""
         assert self.process is not None
         self.process.terminate()
-        return self.process.wait(20)
+        try:
+            return self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)
+            self.process.wait()
+            raise AssertionError("the daemon did not end: " + self.errors.read_text()) from None
 
     def client(self) -> Client:
         """A new client of this daemon."""

@@ -231,6 +231,8 @@ class Daemon:
                 service.stop()
             except MemdError as error:  # a full disk must not keep memd from ending
                 log.warning("%s did not end cleanly: %s", service.name, error.message)
+            except Exception:  # nor may a bug in one service
+                log.exception("%s did not end cleanly", service.name)
         self._writer.stop()
         self._server.stop()
         if self._supervision.socket:

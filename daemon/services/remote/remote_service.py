@@ -80,8 +80,7 @@ class RemoteService(Service):
             take=take,
             distil=distil,
         )
-        self._one_call, self._is_stopping = threading.Lock(), False
-        self._thread: threading.Thread | None = None
+        self._one_call = threading.Lock()
         self._captured_at = core.world.monotonic()
         self._failures, self._resume_at, self._problem = 0, 0.0, ""
         core.captures.subscribe(self._captured)
@@ -105,10 +104,9 @@ class RemoteService(Service):
         self._scheduler.every(config.remote.every_s, self._look, self.name)
 
     def stop(self) -> None:
-        self._is_stopping = True
+        """End the call that runs and wait for its thread; none starts from now on."""
         self._caller.process.end(for_good=True)
-        if (thread := self._thread) is not None:
-            thread.join()
+        self._one_call.acquire()
 
     # --- requests ----------------------------------------------------------------------------------------------------
     def use(self, request: UseRemote) -> RemoteState:
@@ -289,10 +287,13 @@ class RemoteService(Service):
         choice = self._choices.read()
         if choice is None or self._world.monotonic() < self._resume_at or not self._is_idle():
             return
-        if self._is_stopping or not self._one_call.acquire(blocking=False):
+        if not self._one_call.acquire(blocking=False):
             return
-        self._thread = threading.Thread(target=self._call_once, args=(choice,), name="remote")
-        self._thread.start()
+        try:
+            threading.Thread(target=self._call_once, args=(choice,), name="remote").start()
+        except RuntimeError:  # the machine has no thread left
+            self._one_call.release()
+            raise
 
     def _call_once(self, choice: RemoteChoice) -> None:
         """Send one part and note what became of it; on a thread of its own, so that the job's does not wait."""
