@@ -202,6 +202,11 @@ def explicit_id(document: str, turn: str) -> str:
     return record_id("note", document, turn, 0, 0)
 
 
+def learning_order(record: Record) -> tuple[int, str]:
+    """Return the key that sorts records by the time at which memd learnt them."""
+    return record.learned_at, record.id
+
+
 def record_id(pool: str, document: str, turn: str, start: int, ordinal: int) -> str:
     """Return the id of a record, 26 lower-case characters. The same input gives the same id (P-7)."""
     from hashlib import blake2b  # it loads OpenSSL, which costs a client 3 ms

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2b
+from heapq import merge
 from itertools import islice
 
 import msgspec
 
 from ...protocol.errors import NotFound
-from ...protocol.record import LIVE, Record
+from ...protocol.record import LIVE, Record, learning_order
 from ...protocol.reply import Logged
 from ..storage.checksummed_rows import keys_before, keys_with, rows_with, unseal
 from ..storage.lmdb_environment import Environment, Transaction
@@ -24,6 +25,9 @@ from .record_reducer import apply
 
 _decoder = msgspec.msgpack.Decoder(Record)
 _encoder = msgspec.msgpack.Encoder()
+
+FIRST_SLICE, LARGEST_SLICE = 32, 512
+"""Records that a transaction reads of a pool at first, and at most."""
 
 SAME = "\0"
 """Replaces a description or a quote that equals the content in a stored row."""
@@ -227,11 +231,16 @@ class Records(FoldTables):
             records = (self.find(transaction, key[8:].decode()) for key in keys)
             return list(islice(filter(None, records), limit))
 
-    def in_pool(self, pool: str, *, size: int = 500) -> Iterator[Record]:
-        """Yield the records of a pool, newest first, in short transactions."""
-        before: tuple[int, str] | None = None
+    def newest(self, pools: Iterable[str], before: tuple[int, str] | None = None) -> Iterator[Record]:
+        """Yield the records of pools, newest first, learnt before `(learned_at, id)` if given, in short
+        transactions."""
+        return merge(*(self.in_pool(pool, before) for pool in pools), key=learning_order, reverse=True)
+
+    def in_pool(self, pool: str, before: tuple[int, str] | None = None) -> Iterator[Record]:
+        """Yield the records of a pool like `newest`."""
+        size = FIRST_SLICE
         while group := self.recent(pool, before, size):
-            before = (group[-1].learned_at, group[-1].id)
+            before, size = learning_order(group[-1]), min(2 * size, LARGEST_SLICE)
             yield from group
 
     def holding_key(self, pool: str, key: str) -> str:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ...protocol.fading import Counted, Folded
 from ...protocol.instant import micros
 from ...protocol.operation import Rebased
-from ...protocol.record import LIVE, Record, Signal
+from ...protocol.record import LIVE, Record, Signal, learning_order
 from ...protocol.reply import Logged
 from ..storage.ports import EventLog
 from .ports import RecordReader
@@ -197,4 +197,4 @@ class View:
         """Return the records of a pool as they were, if true then, newest first."""
         records = self._timeline.records_at(pool, self.seq, key, self._permits)
         true = (record for record in records if self._moment is None or true_at(record, self._moment))
-        return sorted(true, key=lambda record: (record.learned_at, record.id), reverse=True)
+        return sorted(true, key=learning_order, reverse=True)

@@ -27,7 +27,7 @@ from ....protocol.ingestion import (
     WeighItems,
     summary_id,
 )
-from ....protocol.record import LIVE, Record, Span
+from ....protocol.record import LIVE, Record, Span, learning_order
 from ....protocol.reply import JobState
 from ....stages.batch import Item, Point, Weight
 from ....stages.extractive_summary import choose
@@ -243,7 +243,7 @@ class IngestionService(Service):
     def _newest(self, caller: Caller) -> Record:
         """Return the newest summary in scope. Raises NotFound."""
         summaries = (record for record in self._live(caller) if SUMMARY in record.tags)
-        newest = max(summaries, key=lambda record: (record.learned_at, record.id), default=None)
+        newest = max(summaries, key=learning_order, default=None)
         if newest is None:
             raise NotFound("there is no summary in this scope", hint="`memd ingest FILE` makes one")
         return newest

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from hashlib import blake2b
-from heapq import merge
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -36,7 +35,6 @@ KEPT_S = 86_400.0
 KEPT = 10_000
 """Most comparisons in memory."""
 
-SLICE = 500
 STALE: frozenset[DocumentState] = frozenset({"changed", "gone"})
 
 
@@ -94,16 +92,9 @@ class LinksService(Service):
 
     def _recent(self, caller: Caller) -> Iterator[Record]:
         """Yield the live records of the scope that the caller may see, newest first."""
-        pools = map(self._of_pool, self._directory.joined(caller.scope))
-        for record in merge(*pools, key=lambda record: (record.learned_at, record.id), reverse=True):
+        for record in self._stores.records.newest(self._directory.joined(caller.scope)):
             if record.status in LIVE and (caller.permits is None or caller.permits(record)):
                 yield record
-
-    def _of_pool(self, pool: str) -> Iterator[Record]:
-        before: tuple[int, str] | None = None
-        while group := self._stores.records.recent(pool, before, SLICE):
-            before = (group[-1].learned_at, group[-1].id)
-            yield from group
 
     def _links(self, record: Record, caller: Caller) -> Iterator[RecordLink]:
         for artifact in record.artifacts:

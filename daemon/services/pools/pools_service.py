@@ -16,7 +16,7 @@ from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.event import VISIBILITIES, Origin, Repository, Visibility
 from ....protocol.instant import checked
 from ....protocol.operation import Added, AliasAdded, AnyOperation, Decision, Moved, PoolOpened, SessionOpened, Updated
-from ....protocol.record import LIVE, Record, Signal, record_id
+from ....protocol.record import LIVE, Record, Signal, learning_order, record_id
 from ....protocol.reply import PoolList, PoolSummary
 from ....protocol.request import BindScope, LeaveProject, MoveRecords, Pools, WhyScope
 from ....protocol.scope import (
@@ -398,7 +398,7 @@ class PoolsService(Service):
         """Move records, all or none; return all ids, and those of records that lose their key. `dry_run`: move none."""
         taken: set[str] = set()
         unkeyed: list[str] = []
-        newest_first = sorted(records, key=lambda record: (record.learned_at, record.id), reverse=True)
+        newest_first = sorted(records, key=learning_order, reverse=True)
         for record in newest_first:
             if not record.key or record.status not in LIVE:
                 continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from ....protocol.instant import day, from_micros, micros
 from ....protocol.profile import ContextPackage, GetContext, Selected
@@ -21,7 +22,6 @@ from .profile_lines import ProfileLines, dated, is_clean, is_imposed
 RECENT = 2_000
 """Most records of L3 in one package (R9)."""
 
-SLICE = 500
 DAY = 86_400_000_000
 OWN_TAGS = 12
 """Most frequent tags of a project's recent records, used if the request names no tags."""
@@ -97,13 +97,8 @@ class ContextPackager:
 
     def _since(self, pool: str, start: int, permits: Permits | None) -> Iterator[Record]:
         """Yield L3 records of a pool that were said since `start`; nothing is said after it is learned."""
-        before: tuple[int, str] | None = None
-        while group := self._records.recent(pool, before, SLICE):
-            last = group[-1]
-            before = (last.learned_at, last.id)
-            yield from self._visible((record for record in group if _is_since(record, start)), permits)
-            if last.learned_at < start:
-                return
+        learnt_since = takewhile(lambda record: record.learned_at >= start, self._records.in_pool(pool))
+        yield from self._visible(filter(lambda record: _is_since(record, start), learnt_since), permits)
 
     def _text(self, records: Sequence[Record], scope: Sequence[str], start: int) -> str:
         if not records:

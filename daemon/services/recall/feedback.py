@@ -12,6 +12,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -135,10 +136,8 @@ class FeedbackLearner:
         """List records that were given often and that nobody reported as used (Q9)."""
         records, unused, uncounted = self._stores.records, list[Unused](), self._uncounted()
         for pool in request.pools or sorted(records.tally()):
-            before: tuple[int, str] | None = None
-            while group := records.recent(pool, before, SLICE):
-                before = (group[-1].learned_at, group[-1].id)
-                live = [record for record in group if record.status in LIVE]
+            found = (record for record in records.in_pool(pool) if record.status in LIVE)
+            while live := list(islice(found, SLICE)):
                 signals = self._stores.counters.signals(live)
                 unused += [
                     Unused(record=msgspec.structs.replace(record, signal=signal), given=given)

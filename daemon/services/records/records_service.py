@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from ....protocol.fading import Reviewed
 from ....protocol.history import GetHistory, GetTimeline, History, Version
 from ....protocol.instant import micros
 from ....protocol.operation import Added, AnyOperation, Invalidated, Merged, Pinned, SessionOpened, Updated
-from ....protocol.record import Record, check_types
+from ....protocol.record import Record, check_types, learning_order
 from ....protocol.reply import (
     Change,
     Explained,
@@ -50,6 +51,8 @@ BEFORE, AFTER = 2, 1
 
 SLICE = 500
 PAGE_CHARACTERS = 1_000_000
+MOST_DIGITS = 16
+"""Digits of a time in microseconds in a cursor."""
 ALIKE = 0.3
 """Share of a subject's words that a record in its timeline has."""
 
@@ -110,15 +113,15 @@ class RecordsService(Service):
         tally = self._stores.records.tally()
         view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
         pools = list(self._directory.listed(request.pools, caller.knows, caller.reader.pools, past=view is not None))
-        start, before = _parse_cursor(request.after, pools)
+        before = _parse_cursor(request.after) if request.after else None
         wanted = _filter(request, caller.permits)
         if view:
-            page = _past_page(view, pools, start, before, request, wanted)
+            page = _past_page(view, pools, before, request, wanted)
             return replace(page, records=tuple(self._limited(record, caller) for record in page.records))
         total = 0  # a pass does not reveal the number of records
         if caller.permits is None:
             total = sum(count for pool in pools for count in tally.get(pool, {}).values())
-        page = self._page(request, pools, start, before, wanted, total)
+        page = self._page(request, pools, before, wanted, total)
         signals = self._stores.counters.signals(page.records)
         records = (replace(record, signal=signals[record.id]) for record in page.records)
         return replace(page, records=tuple(self._limited(record, caller) for record in records))
@@ -130,23 +133,13 @@ class RecordsService(Service):
         self,
         request: List,
         pools: list[str],
-        start: int,
         before: tuple[int, str] | None,
         wanted: Permits,
         total: int,
     ) -> Page:
-        records: list[Record] = []
-        for number, pool in enumerate(pools[start:], start):
-            while group := self._stores.records.recent(pool, before, SLICE):
-                for record in group:
-                    before = (record.learned_at, record.id)
-                    if wanted(record):
-                        records.append(record)
-                        if len(records) == max(1, request.limit):
-                            cursor = f"{number}:{record.learned_at}:{record.id}"
-                            return Page(records=tuple(records), next=cursor, total=total)
-            before = None
-        return Page(records=tuple(records), total=total)
+        limit, found = max(1, request.limit), filter(wanted, self._stores.records.newest(pools, before))
+        records = tuple(islice(found, limit))
+        return Page(records=records, next=_cursor(records[-1]) if len(records) == limit else "", total=total)
 
     def why(self, request: Why, caller: Caller) -> Explained:
         """Return everything that led to a record, as far as the caller may see it (A1, R4). Raises NotFound."""
@@ -212,7 +205,7 @@ class RecordsService(Service):
         for number, record in enumerate(records[:-1], 1):
             size += len(record.content)
             if size > PAGE_CHARACTERS:
-                following = f"{pools.index(record.pool)}:{record.learned_at}:{record.id}"
+                following = _cursor(record)
                 del records[number:]
                 break
         documents = dict.fromkeys(document for record in records for document in documents_of(record))
@@ -341,34 +334,24 @@ def _filter(request: List, permits: Permits | None) -> Permits:
 
 
 def _past_page(
-    view: View, pools: Sequence[str], start: int, before: tuple[int, str] | None, request: List, wanted: Permits
+    view: View, pools: Sequence[str], before: tuple[int, str] | None, request: List, wanted: Permits
 ) -> Page:
     """Return a page of records at another time; `total` counts all matches (Q12)."""
-    records, cursor, total, more = list[Record](), "", 0, False
-    for number, pool in enumerate(pools):
-        for record in filter(wanted, view.pool(pool, request.key)):
-            total += 1
-            mark = (record.learned_at, record.id)
-            if number < start or (number == start and before and mark >= before):
-                continue
-            if len(records) == max(1, request.limit):
-                more = True
-                continue
-            records.append(record)
-            cursor = f"{number}:{record.learned_at}:{record.id}"
-    return Page(records=tuple(records), next=cursor if more else "", total=total)
+    matches = [record for pool in pools for record in filter(wanted, view.pool(pool, request.key))]
+    matches.sort(key=learning_order, reverse=True)
+    following = [record for record in matches if before is None or learning_order(record) < before]
+    records = tuple(following[: max(1, request.limit)])
+    return Page(records=records, next=_cursor(records[-1]) if records != tuple(following) else "", total=len(matches))
 
 
-def _parse_cursor(after: str, pools: list[str]) -> tuple[int, tuple[int, str] | None]:
-    if not after:
-        return 0, None
-    try:
-        number, learned_at, id = after.split(":")
-        start = int(number)
-        if not 0 <= start < len(pools):
-            raise ValueError(after)
-        return start, (int(learned_at), id)
-    except ValueError as error:
+def _cursor(record: Record) -> str:
+    return f"{record.learned_at}:{record.id}"
+
+
+def _parse_cursor(after: str) -> tuple[int, str]:
+    learned_at, _, id = after.partition(":")
+    if not (learned_at.isascii() and learned_at.isdecimal() and len(learned_at) <= MOST_DIGITS and id):
         raise InvalidRequest(
             f"{after!r} is not a page cursor", hint="pass the `next` value of the previous page unchanged"
-        ) from error
+        )
+    return int(learned_at), id

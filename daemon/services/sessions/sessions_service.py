@@ -35,7 +35,6 @@ from .session_search import FoundDocument, SessionSearch
 from .summary import lines_of
 from .transcript import transcript
 
-SLICE = 500
 INTERNAL = "memd:"
 """Prefix of memd's own documents, such as the source of project pointers."""
 
@@ -174,13 +173,9 @@ class SessionsService(Service):
 
     def _resting_on(self, session: SessionEntry) -> Iterator[Record]:
         """Yield the records from a session that are not hidden; they are in its pool or in the personal one."""
-        for pool in dict.fromkeys((session.opened.project or PERSONAL, PERSONAL)):
-            before: tuple[int, str] | None = None
-            while group := self._stores.records.recent(pool, before, SLICE):
-                for record in group:
-                    before = (record.learned_at, record.id)
-                    if session.opened.document in documents_of(record) and record.status != "hidden":
-                        yield record
+        for record in self._stores.records.newest(dict.fromkeys((session.opened.project or PERSONAL, PERSONAL))):
+            if session.opened.document in documents_of(record) and record.status != "hidden":
+                yield record
 
 
 def _reflections(events: Sequence[AnyEvent]) -> ReflectionCost | None:
