@@ -1,6 +1,5 @@
 """Pages of `list` over several pools: newest first over all of them, each record once, at any time (Q12)."""
 
-import subprocess
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +17,7 @@ from memd.protocol.record import Record, learning_order
 from memd.protocol.request import List
 from tests.conftest import RunningDaemon
 from tests.daemon.living import Running, added
+from tests.daemon.test_scope import git
 
 POOLS = ("personal", "project/orchard", "project/quarry", "project/mill")
 KNOWN = 300
@@ -86,10 +86,12 @@ def test_a_cursor_that_is_none_is_refused_with_a_hint(service: RecordsService, c
 def test_the_newest_record_of_any_project_comes_first(daemon: RunningDaemon, tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("mill", "quarry", "orchard")]
     for folder in folders:
-        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        folder.mkdir()
+        git(folder, "init")
+        git(folder, "commit", "--allow-empty", "-m", folder.name)
     with daemon.client() as client:
         for number in range(6):
             text = f"The gate number {number} opens to the north."
             client.remember(text, cwd=str(folders[number % 3]), pool="project")
-        said = [record.content for record in client.list(limit=6).records]
+        said = [record.content for record in client.list(limit=50).records if record.content.startswith("The gate")]
     assert said == [f"The gate number {number} opens to the north." for number in reversed(range(6))]
