@@ -371,6 +371,105 @@ class RemoteSettled(Operation, tag="remote_settled", frozen=True, kw_only=True):
     status: int = 0
 
 
+class ShareOpened(Operation, tag="share_opened", frozen=True, kw_only=True):
+    """The user shares a project's memory, or changed how (H1). `root`, `remote`: the project's mark when sharing began;
+    `address`: the remote that carries it. Another `partition` follows one that a second device writes too."""
+
+    pool: str
+    partition: str
+    root: str = ""
+    remote: str = ""
+    address: str = ""
+    name: str = ""
+    new_sessions: bool = False
+
+
+class ShareClosed(Operation, tag="share_closed", frozen=True, kw_only=True):
+    """The user no longer shares a project's memory. `withdraw`: every own line becomes gone."""
+
+    pool: str
+    withdraw: bool = False
+
+
+class ShareChosen(Operation, tag="share_chosen", frozen=True, kw_only=True):
+    """The user decided that records of a shared project go to the others, or that they stay (`keep`)."""
+
+    pool: str
+    ids: tuple[str, ...]
+    keep: bool = False
+
+
+class Offered(Operation, tag="offered", frozen=True, kw_only=True):
+    """Line `n` of the own partition exists (H1). `what` `add`: revision `rev` of the record `id`, from which the line
+    is rendered; `inv`: the line named `ref` no longer holds. `hash`: of the line's bytes; `blind`: makes it
+    unguessable."""
+
+    pool: str
+    partition: str
+    n: int
+    what: Literal["add", "inv"]
+    id: str = ""
+    rev: int = 0
+    ref: str = ""
+    of: tuple[str, ...] = ()
+    until: str = ""
+    why: str = ""
+    lamport: int
+    at: int
+    blind: bytes
+    hash: bytes
+
+
+class Delivered(Operation, tag="delivered", frozen=True, kw_only=True):
+    """The remote has the own partition: `count` lines of an epoch, of which `gone` are gone."""
+
+    pool: str
+    partition: str
+    epoch: int
+    count: int
+    gone: int = 0
+    commit: str = ""
+
+
+class ArrivedLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A line that was taken: its number, its Lamport time, and what it is. `ref`: the line that an `inv` names."""
+
+    n: int
+    lamport: int
+    what: Literal["add", "inv", "other"]
+    ref: str = ""
+    until: str = ""
+    why: str = ""
+
+
+class Arrived(Operation, tag="arrived", frozen=True, kw_only=True):
+    """memd took lines of another author's partition, or refused it (`problem`). It is the cursor: committed with the
+    operations that the lines led to (H2). `segments`: number and hash of those that changed; `gone`: lines that became
+    gone; `refused`: number and reason of lines that memd did not take."""
+
+    pool: str
+    partition: str
+    name: str
+    epoch: int
+    count: int
+    lamport: int = 0
+    closed: bool = False
+    segments: tuple[tuple[int, bytes], ...] = ()
+    lines: tuple[ArrivedLine, ...] = ()
+    gone: tuple[int, ...] = ()
+    refused: tuple[tuple[int, str], ...] = ()
+    problem: str = ""
+
+
+class AuthorJudged(Operation, tag="author_judged", frozen=True, kw_only=True):
+    """The user trusts or mutes the author of a partition, or took that back. `after`: the new state of his records."""
+
+    pool: str
+    partition: str
+    standing: Literal["new", "trusted", "muted"]
+    after: tuple[Shift, ...] = ()
+
+
 class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):
     """Both logs are verified up to these headers (seq and hash); a start verifies only later entries."""
 
@@ -393,7 +492,9 @@ _Decisions = Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened
 _Forgetting = Redacted | Purged | Erased | Rebased
 _Decay = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
 _Remote = RemoteConsented | RemoteReserved | RemoteSettled
-AnyOperation = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay | _Remote | Checkpoint | Unknown
+_Sharing = ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged
+_Memory = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay
+AnyOperation = _Memory | _Remote | _Sharing | Checkpoint | Unknown
 
 _encoder = msgspec.msgpack.Encoder()
 _known = {str(cls.__struct_config__.tag) for cls in get_args(AnyOperation)} - {"unknown"}

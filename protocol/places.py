@@ -53,6 +53,11 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.config / "remote_keys" / name
 
     @property
+    def share(self) -> Path:
+        """The folder with the keys of the own partitions and, a project, the bare repository that carries them."""
+        return self.data / "share"
+
+    @property
     def log(self) -> Path:
         """The daemon's log file."""
         return self.state / "memd.log"

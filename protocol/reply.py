@@ -24,6 +24,7 @@ from .remote import RemotePreview, RemoteState, RemoteSummary
 from .scope import Agent, Bound, Left, RecordsMoved, Scope
 from .session import HandoverTaken, SessionOutcome, SessionPage, SessionsFound, SessionTurns, Summary
 from .settings import SettingList
+from .share import Outbox, PartitionTaken, PreparedShare, ShareList, ShareLog, ShareReview, ShareState
 from .state import CurrentState
 
 __all__ = ["Heard", "Hit", "Line", "Nearest", "Recalled"]
@@ -361,6 +362,15 @@ _SessionData = (
 )
 _IngestionData = Detail | TopicList
 _OverviewData = MemoryMap | Rhythm
+_SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
 AnyData = (
-    _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData | _IngestionData | _OverviewData
+    _AskData
+    | _RecordData
+    | _ChangeData
+    | _PoolData
+    | _ServiceData
+    | _SessionData
+    | _IngestionData
+    | _OverviewData
+    | _SharingData
 )

@@ -41,6 +41,21 @@ from .request_fields import PROTOCOL, Many, Names, Request, WaitMs
 from .scope import OpenAgent
 from .session import FindSessions, GetSession, GetSummary, GetTranscript, HandOver, ListSessions
 from .settings import ListSettings, PutSetting
+from .share import (
+    CloseShare,
+    DisputeRecords,
+    GetOutbox,
+    GetShareLog,
+    JudgeAuthor,
+    ListShares,
+    NoteDelivered,
+    OfferRecords,
+    OpenShare,
+    PrepareShare,
+    RenewPartition,
+    ReviewShare,
+    TakePartition,
+)
 from .state import ChangeState, GetState
 
 __all__ = ["PROTOCOL", "AnyRequest", "Request", "is_quick"]
@@ -316,10 +331,25 @@ _Access = Grant | Revoke | ListGrants
 _Distillation = Distil | ListLetters | Retry | ListModels | UseModel
 _Ingestion = WeighItems | SummariseDocument | GetDetail | ListTopics
 _Remote = UseRemote | StopRemote | ConsentRemote | PreviewRemote | GetRemote
+_Sharing = (
+    OpenShare
+    | CloseShare
+    | ListShares
+    | ReviewShare
+    | OfferRecords
+    | GetOutbox
+    | PrepareShare
+    | NoteDelivered
+    | RenewPartition
+    | TakePartition
+    | JudgeAuthor
+    | DisputeRecords
+    | GetShareLog
+)
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
-AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Stores | _Daemon
+AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Sharing | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})
 """Requests that memd answers from memory; a client waits a shorter time for them."""

@@ -35,6 +35,29 @@ export interface Archived {
   why?: "capacity" | "consolidated" | "faded";
   by?: string;
 }
+export interface Arrived {
+  kind: "arrived";
+  pool: string;
+  partition: string;
+  name: string;
+  epoch: number;
+  count: number;
+  lamport?: number;
+  closed?: boolean;
+  segments?: [number, unknown][];
+  lines?: ArrivedLine[];
+  gone?: number[];
+  refused?: [number, string][];
+  problem?: string;
+}
+export interface ArrivedLine {
+  n: number;
+  lamport: number;
+  what: "add" | "inv" | "other";
+  ref: string;
+  until: string;
+  why: string;
+}
 export interface Artifact {
   type: "commit" | "file" | "url";
   ref: string;
@@ -51,6 +74,27 @@ export interface Asleep {
   faded: number;
   pruned: number;
   first: MemoryRecord[];
+}
+export interface AuthorJudged {
+  kind: "author_judged";
+  pool: string;
+  partition: string;
+  standing: "muted" | "new" | "trusted";
+  after?: Shift[];
+}
+export interface AuthorState {
+  partition: string;
+  name: string;
+  standing?: "muted" | "new" | "trusted";
+  epoch?: number;
+  lines?: number;
+  live?: number;
+  waiting?: number;
+  refused?: number;
+  problem?: string;
+  taken_at?: string;
+  closed?: boolean;
+  own?: boolean;
 }
 export interface BackupInfo {
   name: string;
@@ -219,6 +263,15 @@ export interface Decision {
   steps?: Step[];
   neighbours?: Neighbour[];
   rounds?: number;
+}
+export interface Delivered {
+  kind: "delivered";
+  pool: string;
+  partition: string;
+  epoch: number;
+  count: number;
+  gone?: number;
+  commit?: string;
 }
 export interface Detail {
   summary: MemoryRecord;
@@ -501,6 +554,10 @@ export interface Line {
   document: string;
   start: number;
 }
+export interface LineRefusal {
+  n: number;
+  why: string;
+}
 export interface LinkList {
   links: LinkState[];
   checked: number;
@@ -523,7 +580,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | Checkpoint | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | Checkpoint | Unknown;
 }
 export interface MapLink {
   source: number;
@@ -628,6 +685,23 @@ export interface Noted {
   role?: "assistant" | "user";
   pool?: string;
 }
+export interface Offered {
+  kind: "offered";
+  pool: string;
+  partition: string;
+  n: number;
+  what: "add" | "inv";
+  id?: string;
+  rev?: number;
+  ref?: string;
+  of?: string[];
+  until?: string;
+  why?: string;
+  lamport: number;
+  at: number;
+  blind: unknown;
+  hash: unknown;
+}
 export interface Origin {
   host: string;
   session: string;
@@ -637,6 +711,15 @@ export interface Origin {
   live?: boolean;
   title?: string;
   visibility?: "organisation" | "private" | "shared";
+}
+export interface Outbox {
+  items?: OutboxItem[];
+}
+export interface OutboxItem {
+  id: string;
+  line: string;
+  due?: string;
+  why_not?: string;
 }
 export interface Outcome {
   at?: string;
@@ -652,6 +735,20 @@ export interface Page {
   records: MemoryRecord[];
   next: string;
   total: number;
+}
+export interface PartitionTaken {
+  partition: string;
+  name?: string;
+  standing?: "muted" | "new" | "trusted";
+  problem?: string;
+  added?: number;
+  retired?: number;
+  forgotten?: number;
+  waiting?: number;
+  refused?: LineRefusal[];
+  left?: number;
+  wanted?: number[];
+  closed?: boolean;
 }
 export interface PassGranted {
   token: string;
@@ -713,6 +810,21 @@ export interface PoolSummary {
   counts: { [name: string]: number };
   role: string;
   perspectives: string[];
+}
+export interface PreparedShare {
+  pool: string;
+  partition: string;
+  address: string;
+  epoch: number;
+  count: number;
+  head: unknown;
+  hashes?: unknown[];
+  segments?: SegmentData[];
+  next?: number;
+  added?: number;
+  retired?: number;
+  gone?: number;
+  held?: OutboxItem[];
 }
 export interface PrintNoted {
   known: boolean;
@@ -1117,6 +1229,10 @@ export interface Scope {
   is_open: boolean;
   bound: boolean;
 }
+export interface SegmentData {
+  number: number;
+  data: unknown;
+}
 export interface Selected {
   record: MemoryRecord;
   salience: number;
@@ -1213,6 +1329,67 @@ export interface SettingList {
   file: string;
   settings: Setting[];
   problem: string;
+}
+export interface ShareCandidate {
+  record: MemoryRecord;
+  why_not?: string;
+}
+export interface ShareChosen {
+  kind: "share_chosen";
+  pool: string;
+  ids: string[];
+  keep?: boolean;
+}
+export interface ShareClosed {
+  kind: "share_closed";
+  pool: string;
+  withdraw?: boolean;
+}
+export interface ShareEvent {
+  at: string;
+  author: string;
+  partition: string;
+  n: number;
+  what: "add" | "gone" | "inv";
+  id?: string;
+  text?: string;
+}
+export interface ShareList {
+  shares?: ShareState[];
+}
+export interface ShareLog {
+  events?: ShareEvent[];
+  left?: number;
+}
+export interface ShareOpened {
+  kind: "share_opened";
+  pool: string;
+  partition: string;
+  root?: string;
+  remote?: string;
+  address?: string;
+  name?: string;
+  new_sessions?: boolean;
+}
+export interface ShareReview {
+  candidates?: ShareCandidate[];
+  left?: number;
+}
+export interface ShareState {
+  pool: string;
+  title?: string;
+  is_open?: boolean;
+  withdrawn?: boolean;
+  address?: string;
+  partition?: string;
+  name?: string;
+  new_sessions?: boolean;
+  since?: string;
+  offered?: number;
+  delivered?: number;
+  waiting?: number;
+  undecided?: number;
+  authors?: AuthorState[];
 }
 export interface Shift {
   id: string;
@@ -1476,6 +1653,32 @@ export interface RequestMethods {
   reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[]; learnings?: ReflectedLearning[] }): Promise<Reflection>;
   /** Return whether the agent of a session should reflect (W4); with `now`, once a session, the question. */
   askReflection(document: string, options?: { now?: boolean }): Promise<ReflectionQuestion>;
+  /** Begin to share a project's memory, or change how (H1). Raises NotFound, InvalidRequest. */
+  openShare(pool: string, options?: { address?: string; name?: string; new_sessions?: boolean | null; dry_run?: boolean }): Promise<ShareState>;
+  /** End sharing a project's memory. Raises NotFound. */
+  closeShare(pool: string, options?: { withdraw?: boolean }): Promise<ShareState>;
+  /** Return the shared projects with their authors. */
+  shares(options?: { pools?: string[] }): Promise<ShareList>;
+  /** List records of a shared project that the user has not decided on. Raises NotFound. */
+  reviewShare(pool: string, options?: { limit?: number }): Promise<ShareReview>;
+  /** Share records with the next push, or keep them from ever going. Raises NotFound, InvalidRequest. */
+  offerRecords(pool: string, options?: { ids?: string[]; all?: boolean; keep?: string[] }): Promise<Outbox>;
+  /** List what the next push would send, and what waits. Raises NotFound. */
+  shareOutbox(pool: string): Promise<Outbox>;
+  /** Render the own partition, after offering what is due. Raises NotFound, InvalidRequest. */
+  prepareShare(pool: string, options?: { first?: number; dry_run?: boolean }): Promise<PreparedShare>;
+  /** Note what the remote has of the own partition. Raises NotFound, InvalidRequest. */
+  noteDelivered(pool: string, partition: string, epoch: number, count: number, options?: { commit?: string }): Promise<ShareState>;
+  /** Begin a new own partition, because another device writes the present one too. Raises InvalidRequest. */
+  renewPartition(pool: string, head: unknown, options?: { hashes?: unknown[] }): Promise<ShareState>;
+  /** Take what another author's partition has new (H2). Raises NotFound. */
+  takePartition(pool: string, head: unknown, options?: { hashes?: unknown[]; segments?: SegmentData[]; dry_run?: boolean }): Promise<PartitionTaken>;
+  /** Trust or mute an author, or take that back. Raises NotFound. */
+  judgeAuthor(pool: string, author: string, standing: "muted" | "new" | "trusted"): Promise<ShareState>;
+  /** Retire shared records, and tell everybody with the next push. Raises NotFound, InvalidRequest. */
+  disputeRecords(ids: string[], options?: { why?: string }): Promise<Outbox>;
+  /** List what authors shared, newest first. Raises NotFound. */
+  shareLog(pool: string, options?: { author?: string; limit?: number }): Promise<ShareLog>;
   /** Choose the remote model that may read ended sessions (W4). Raises InvalidRequest. */
   useRemote(provider: string, model: string, options?: { dialect?: "anthropic" | "openai" | ""; trusted?: boolean }): Promise<RemoteState>;
   /** Switch the remote model off, also during a call. */

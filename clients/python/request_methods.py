@@ -29,6 +29,17 @@ from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import Kind, Record, Status
 from ...protocol.reflection import ReflectedLearning, Statement
 from ...protocol.remote import CONSENT_DAYS, Dialect, RemotePreview, RemoteState
+from ...protocol.share import (
+    Outbox,
+    PartitionTaken,
+    PreparedShare,
+    SegmentData,
+    ShareList,
+    ShareLog,
+    ShareReview,
+    ShareState,
+    Standing,
+)
 from ...protocol.state import Rewording
 
 if TYPE_CHECKING:
@@ -399,6 +410,68 @@ class RequestMethods:
     @sends(request.AskReflection, reply.ReflectionQuestion)
     def ask_reflection(self, document: str, *, now: bool = False) -> None:
         """Return whether the agent of a session should reflect (W4); with `now`, once a session, the question."""
+
+    @sends(request.OpenShare, ShareState)
+    def open_share(
+        self, pool: str, address: str = "", *, name: str = "", new_sessions: bool | None = None, dry_run: bool = False
+    ) -> None:
+        """Begin to share a project's memory, or change how (H1). Raises NotFound, InvalidRequest."""
+
+    @sends(request.CloseShare, ShareState)
+    def close_share(self, pool: str, *, withdraw: bool = False) -> None:
+        """End sharing a project's memory. Raises NotFound."""
+
+    @sends(request.ListShares, ShareList)
+    def shares(self, pools: Sequence[str] = ()) -> None:
+        """Return the shared projects with their authors."""
+
+    @sends(request.ReviewShare, ShareReview)
+    def review_share(self, pool: str, *, limit: int = 100) -> None:
+        """List records of a shared project that the user has not decided on. Raises NotFound."""
+
+    @sends(request.OfferRecords, Outbox)
+    def offer_records(self, pool: str, ids: Sequence[str] = (), *, all: bool = False, keep: Sequence[str] = ()) -> None:
+        """Share records with the next push, or keep them from ever going. Raises NotFound, InvalidRequest."""
+
+    @sends(request.GetOutbox, Outbox)
+    def share_outbox(self, pool: str) -> None:
+        """List what the next push would send, and what waits. Raises NotFound."""
+
+    @sends(request.PrepareShare, PreparedShare)
+    def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False) -> None:
+        """Render the own partition, after offering what is due. Raises NotFound, InvalidRequest."""
+
+    @sends(request.NoteDelivered, ShareState)
+    def note_delivered(self, pool: str, partition: str, epoch: int, count: int, commit: str = "") -> None:
+        """Note what the remote has of the own partition. Raises NotFound, InvalidRequest."""
+
+    @sends(request.RenewPartition, ShareState)
+    def renew_partition(self, pool: str, head: bytes, hashes: Sequence[bytes] = ()) -> None:
+        """Begin a new own partition, because another device writes the present one too. Raises InvalidRequest."""
+
+    @sends(request.TakePartition, PartitionTaken)
+    def take_partition(
+        self,
+        pool: str,
+        head: bytes,
+        hashes: Sequence[bytes] = (),
+        segments: Sequence[SegmentData] = (),
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        """Take what another author's partition has new (H2). Raises NotFound."""
+
+    @sends(request.JudgeAuthor, ShareState)
+    def judge_author(self, pool: str, author: str, standing: Standing) -> None:
+        """Trust or mute an author, or take that back. Raises NotFound."""
+
+    @sends(request.DisputeRecords, Outbox)
+    def dispute_records(self, ids: Sequence[str], why: str = "") -> None:
+        """Retire shared records, and tell everybody with the next push. Raises NotFound, InvalidRequest."""
+
+    @sends(request.GetShareLog, ShareLog)
+    def share_log(self, pool: str, author: str = "", *, limit: int = 100) -> None:
+        """List what authors shared, newest first. Raises NotFound."""
 
     @sends(request.UseRemote, RemoteState)
     def use_remote(

@@ -23,6 +23,7 @@ from .profile import card_rows
 from .projection import Tables
 from .records import Index, Records, cited_rows, key_rows, recent_rows
 from .remote_calls import RemoteTable
+from .sharing import SharingTable
 from .sources import OpenSessions, SourceTable
 from .vectors import shelved_rows
 
@@ -40,7 +41,7 @@ INDEXES: Mapping[str, Index] = {
 
 FOLDS = (
     *(Records, SourceTable, ForgottenTable, Aliases, FeedbackCounts, DeadLetterTable),
-    *(OpenSessions, InboxTable, GrantTable, RemoteTable, Counters),
+    *(OpenSessions, InboxTable, GrantTable, RemoteTable, SharingTable, Counters),
 )
 DATABASES = ("meta", *(name for fold in FOLDS for name in fold.databases), *INDEXES)
 
@@ -69,9 +70,10 @@ class TableSet:
         self.counters = Counters(environment, self.records)
         self.grants = GrantTable(environment)
         self.remote = RemoteTable(environment)
+        self.sharing = SharingTable(environment)
         self.feedback_counts = FeedbackCounts(environment)
         others = (self.feedback_counts, self.dead_letters, self.open_sessions, self.inbox, self.grants, self.remote)
-        folds = (self.records, self.sources, self.forgotten, self.aliases, *others, self.counters)
+        folds = (self.records, self.sources, self.forgotten, self.aliases, *others, self.sharing, self.counters)
         self.tables = Tables(environment, folds, readonly=readonly)
 
     def close(self) -> None:

@@ -52,6 +52,7 @@ from ..services.sessions.last_time import LastTime
 from ..services.sessions.sessions_service import SessionsService
 from ..services.sessions.state_service import StateService
 from ..services.settings.settings_service import Settings, SettingsService
+from ..services.sharing.sharing_service import SharingService
 from ..services.status.status_service import StatusService, StatusSources
 from ..world import World
 from .dispatch import Dispatcher
@@ -181,6 +182,7 @@ class Daemon:
             reflection,
             remote,
             LinksService(stores, core.directory, world),
+            SharingService(core, writer),
             ingestion,
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),

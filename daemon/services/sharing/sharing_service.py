@@ -1,0 +1,85 @@
+"""The sharing service: one author's lines out, the other authors' lines in (H1, H2, W7).
+
+Invariants: the daemon makes no connection, a client carries heads and segments; only the user sends these requests.
+"""
+
+from __future__ import annotations
+
+from ....protocol.share import (
+    CloseShare,
+    DisputeRecords,
+    GetOutbox,
+    GetShareLog,
+    JudgeAuthor,
+    ListShares,
+    NoteDelivered,
+    OfferRecords,
+    OpenShare,
+    PrepareShare,
+    RenewPartition,
+    ReviewShare,
+    ShareList,
+    ShareState,
+    TakePartition,
+)
+from ...projections.sharing import ShareEntry
+from ..core import Core
+from ..service import Handlers, Service, owner
+from ..write_thread import Writer
+from .arrivals import Arrivals
+from .own_partition import OwnPartition
+
+
+class SharingService(Service):
+    """Requests on the slow lane: rendering and checking many lines takes long, and only the commits need the write
+    thread."""
+
+    name = "sharing"
+
+    def __init__(self, core: Core, writer: Writer) -> None:
+        self._stores, self._directory = core.stores, core.directory
+        self._own, self._arrivals = OwnPartition(core, writer), Arrivals(core, writer)
+
+    @property
+    def handlers(self) -> Handlers:
+        return {
+            OpenShare: owner("slow", lambda request: self._state(self._own.open(request))),
+            CloseShare: owner("slow", lambda request: self._state(self._own.close(request))),
+            ListShares: owner("slow", self.shares),
+            ReviewShare: owner("slow", self._own.review),
+            OfferRecords: owner("slow", self._own.choose),
+            GetOutbox: owner("slow", self._own.outbox),
+            PrepareShare: owner("slow", self._own.prepare),
+            NoteDelivered: owner("slow", lambda request: self._state(self._own.delivered(request))),
+            RenewPartition: owner("slow", lambda request: self._state(self._own.renew(request))),
+            TakePartition: owner("slow", self._arrivals.take),
+            JudgeAuthor: owner("slow", lambda request: self._state(self._arrivals.judge(request))),
+            DisputeRecords: owner("slow", self._arrivals.dispute),
+            GetShareLog: owner("slow", self._arrivals.log),
+        }
+
+    def shares(self, request: ListShares) -> ShareList:
+        """Return the shared projects, open ones first. Raises NotFound."""
+        wanted = {self._directory.named(pool) for pool in request.pools}
+        entries = [entry for entry in self._stores.sharing.shares() if not wanted or entry.opened.pool in wanted]
+        return ShareList(shares=tuple(map(self._state, sorted(entries, key=lambda entry: not entry.is_open))))
+
+    def _state(self, entry: ShareEntry) -> ShareState:
+        opened = entry.opened
+        offered = entry.count
+        return ShareState(
+            pool=opened.pool,
+            title=self._directory.title(opened.pool),
+            is_open=entry.is_open,
+            withdrawn=entry.withdraw,
+            address=opened.address,
+            partition=opened.partition,
+            name=opened.name,
+            new_sessions=opened.new_sessions,
+            since=entry.at,
+            offered=offered,
+            delivered=entry.delivered.count if entry.delivered else 0,
+            waiting=self._own.waiting(entry),
+            undecided=self._own.undecided(entry),
+            authors=self._arrivals.authors(entry),
+        )
