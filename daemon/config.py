@@ -41,7 +41,7 @@ class HookRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     recall: Literal["on", "off"] = "on"
     """Memories with each prompt
 
-    Whether each prompt is a question too (Q13).
+    Whether memd adds at most three memories that concern a prompt to it (Q13).
     """
 
 

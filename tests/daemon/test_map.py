@@ -69,6 +69,7 @@ def linked(drawn: MemoryMap) -> set[tuple[str, str, str]]:
         ("The team reads it with Grafana Cloud.", {}, ("Grafana Cloud",), ()),
         ("Redis holds it. Ask Ada first.", {}, (), ("Redis", "Ask Ada", "Ask", "Ada")),
         ("Use `uv run` here.", {}, ("uv run",), ("Use",)),
+        ('It returns `-1` or `""` then.', {}, (), ()),
         ("Wir nehmen den Kessel.", {"language": "de"}, (), ()),
         ("It has flags and Names in it.", {"flags": ("orders",)}, (), ()),
         ("ada uses vim", {"kind": "edge", "key": "ada uses vim"}, ("ada", "vim"), ()),

@@ -116,4 +116,4 @@ def folded(name: str) -> str:
 
 
 def _is_name(name: str) -> bool:
-    return 2 <= len(name) <= LONGEST and name.casefold() not in STOP and not name.isdigit()
+    return 2 <= len(name) <= LONGEST and name.casefold() not in STOP and any(map(str.isalpha, name))
