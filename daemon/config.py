@@ -39,87 +39,174 @@ class HookRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """What a hook gives to an agent beside the profile."""
 
     recall: Literal["on", "off"] = "on"
-    """Whether each prompt is a question too (Q13)."""
+    """Memories with each prompt
+
+    Whether memd adds at most three memories that concern a prompt to it (Q13).
+    """
 
 
 class RemoteRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The limits of a remote model, which is off unless `memd remote use` chose one (W4)."""
 
     daily_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 200_000
-    """Tokens a local day, sent and answered; 0 = none."""
+    """Tokens a day
+
+    Tokens a local day, sent and answered; 0 = none.
+    """
     every_s: Annotated[float, Meta(ge=0.05, le=86_400)] = 60.0
-    """Seconds between two looks for a session to send."""
+    """How often memd looks for a session to send
+
+    Seconds between two looks for a session to send.
+    """
     deadline_s: Annotated[float, Meta(ge=0.1, le=600)] = 60.0
-    """Seconds that an answer may take."""
+    """Longest wait for an answer
+
+    Seconds that an answer may take.
+    """
     ca_file: str = ""
-    """A file with the certificates, in PEM, of the authorities that memd trusts for a server's certificate; "" = the
-    usual ones."""
+    """Certificates that memd trusts
+
+    A file with the certificates, in PEM, of the authorities that memd trusts for a server's certificate; "" = the
+    usual ones.
+    """
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting with its default. Times in seconds unless the name says otherwise."""
 
     idle_s: Seconds = 20.0
-    """memd distils captures after this many seconds without a new one."""
+    """Quiet time before memd reads a session
+
+    memd distils captures after this many seconds without a new one.
+    """
     session_idle_min: Seconds = 30.0
-    """memd ends a live session after this many minutes without a capture."""
+    """Quiet time that ends a session
+
+    memd ends a live session after this many minutes without a capture.
+    """
     worker_idle_s: Seconds = 30.0
-    """The worker process ends after this many seconds without work."""
+    """How long the model stays in memory
+
+    The worker process ends after this many seconds without work.
+    """
     worker_threads: Positive = 1
-    """Threads that the model uses in the worker process."""
+    """Threads of the model
+
+    Threads that the model uses in the worker process.
+    """
     batch_captures: Positive = 64
-    """Captures that memd distils and commits as one batch."""
+    """Captures read at once
+
+    Captures that memd distils and commits as one batch.
+    """
     keyword_commit_s: Seconds = 1.0
-    """Longest time, in seconds, until memd commits a new record to the keyword index."""
+    """Delay of the search by words
+
+    Longest time, in seconds, until memd commits a new memory to the keyword index.
+    """
     relevance_floor: Annotated[float, Meta(ge=0, le=1)] = 0.28
-    """Recall abstains if the best record's relevance is lower than this."""
+    """How well a memory must fit a question
+
+    Recall abstains if the best memory's relevance is lower than this.
+    """
     simple_below_sessions: Count = 1_000
-    """Recall also searches the raw captures if the question covers fewer sessions than this. Up to the 32 sessions that
-    `memd bench read/crossover` has, records alone never find as much; 1,000 sessions take 2 ms."""
+    """When recall searches whole sessions too
+
+    Recall also searches the raw captures if the question covers fewer sessions than this. Up to the 32 sessions that
+    `memd bench read/crossover` has, memories alone never find as much; 1,000 sessions take 2 ms.
+    """
     spool_s: Seconds = 2.0
-    """Seconds between the daemon's checks of the spool folder."""
+    """How often memd looks for waiting captures
+
+    Seconds between the daemon's checks of the spool folder.
+    """
     log_bytes: Count = 5_000_000
-    """Size in bytes at which memd rotates its log file."""
+    """Size of the log file
+
+    Size in bytes at which memd rotates its log file.
+    """
     ballast_mb: Size = 8.0
-    """Megabytes that memd reserves so that it can still forget and stop on a full disk; 0 = none."""
+    """Space reserved for a full disk
+
+    Megabytes that memd reserves so that it can still forget and stop on a full disk; 0 = none.
+    """
     upkeep_s: Seconds = 600.0
-    """Seconds between checks whether a backup or the archive's retention is due."""
+    """How often memd looks after its files
+
+    Seconds between checks whether a backup or the archive's retention is due.
+    """
     backup_every_h: Size = 24.0
-    """Hours after which memd makes a new backup if something changed; 0 = no automatic backup."""
+    """Time between backups
+
+    Hours after which memd makes a new backup if something changed; 0 = no automatic backup.
+    """
     backup_keep: Count = 7
-    """Number of backups that memd keeps in its own folder."""
+    """Backups kept
+
+    Number of backups that memd keeps in its own folder.
+    """
     archive_keep_days: Size = 365.0
-    """Days after which memd removes raw captures that no record cites; 0 = never."""
+    """How long raw captures are kept
+
+    Days after which memd removes raw captures that no memory cites; 0 = never.
+    """
     archive_keep_mb: Size = 2000.0
-    """Megabytes of raw captures per pool; above it memd removes the oldest that no record cites; 0 = no limit."""
+    """Space for raw captures
+
+    Megabytes of raw captures per pool; above it memd removes the oldest that no memory cites; 0 = no limit.
+    """
     archive_keep_tool_output: Annotated[int, Meta(ge=0, le=100_000)] = 0
-    """Characters of each tool's output that memd keeps in a session's transcript; 0 = none. memd learns nothing from
-    it, and `memd forget` reaches it."""
+    """How much of a tool's output is kept
+
+    Characters of each tool's output that memd keeps in a session's transcript; 0 = none. memd learns nothing from
+    it, and `memd forget` reaches it.
+    """
     archive_keep_by_pool: dict[str, Keep] = {}
-    """Archive limits for single pools, as tables `[archive_keep_by_pool."personal"]` with `days` and `mb`."""
+    """Limits of single pools
+
+    Archive limits for single pools, as tables `[archive_keep_by_pool."personal"]` with `days` and `mb`.
+    """
 
     forgetting: Rules = Rules()
-    """Strength, sleep and review, as the table `[forgetting]`. In the environment, write it inline:
-    `MEMD_FORGETTING='{floor = 0.2}'`."""
+    """Rules of forgetting
+
+    Strength, sleep and review, as the table `[forgetting]`. In the environment, write it inline:
+    `MEMD_FORGETTING='{floor = 0.2}'`.
+    """
     hook: HookRules = HookRules()
-    """The hooks of agents, as the table `[hook]`. `recall = "on"` adds to a prompt at most three memories that concern
-    it; "off" leaves the profile alone. In the environment, write it inline: `MEMD_HOOK='{recall = "off"}'`."""
+    """What hooks give to agents
+
+    The hooks of agents, as the table `[hook]`. `recall = "on"` adds to a prompt at most three memories that concern
+    it; "off" leaves the profile alone. In the environment, write it inline: `MEMD_HOOK='{recall = "off"}'`.
+    """
     remote: RemoteRules = RemoteRules()
-    """A remote model that reads ended sessions, as the table `[remote]`: `daily_tokens`, `every_s` between two looks
+    """Limits of the remote model
+
+    A remote model that reads ended sessions, as the table `[remote]`: `daily_tokens`, `every_s` between two looks
     for a session, `deadline_s` of an answer, `ca_file` with the authority of a server's certificate. In the
-    environment, write it inline: `MEMD_REMOTE='{daily_tokens = 50000}'`."""
+    environment, write it inline: `MEMD_REMOTE='{daily_tokens = 50000}'`.
+    """
     tag_boost: dict[str, Annotated[float, Meta(ge=0, le=10)]] = msgspec.field(
         default_factory=lambda: {"workflow": 2.0, "architecture": 1.5}
     )
-    """Factor by which a tag raises a record's weight in the profile and the context package."""
+    """Tags that count more
+
+    Factor by which a tag raises a memory's weight in the profile and the context package.
+    """
 
     own_addresses: tuple[Annotated[str, Meta(min_length=3)], ...] = ()
-    """Your mail addresses in commits, beside git's `user.email`: memd takes other commits for other people's words. In
-    the environment, separate them with colons."""
+    """Your mail addresses in commits
+
+    Your mail addresses in commits, beside git's `user.email`: memd takes other commits for other people's words. In
+    the environment, separate them with colons.
+    """
 
     ignored_folders: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
-    """Folders (with subfolders) from which memd captures nothing: glob patterns; `~` is your home folder; a bare name
-    matches a folder anywhere. In the environment, separate them with colons."""
+    """Folders that memd ignores
+
+    Folders (with subfolders) from which memd captures nothing: glob patterns; `~` is your home folder; a bare name
+    matches a folder anywhere. In the environment, separate them with colons.
+    """
 
 
 def load_config(folder: Path, environment: Mapping[str, str]) -> Config:

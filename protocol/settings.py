@@ -22,7 +22,7 @@ class PutSetting(Request, tag="put_setting", frozen=True, kw_only=True):
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """A setting with its effective value. `waits`: the value in the file takes effect at the next start; `entries`: for
-    a table, what each of its entries does."""
+    a table, what each of its entries does. `label`: its name for people; `labels`: those of the entries."""
 
     name: str
     value: str
@@ -31,6 +31,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     about: str
     waits: bool = False
     entries: dict[str, str] = {}
+    label: str = ""
+    labels: dict[str, str] = {}
 
 
 class SettingList(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,5 @@
-"""What the panel costs: bytes of a page, time of a frame of its map, memory of its server; in a real Chromium.
+"""What the panel costs: bytes of a page, time to its first contentful paint, time of a frame of its map, memory of its
+server; in a real Chromium.
 
 The memory is made up: records of some pools that name things of a fixed list, so a map has topics and neighbours.
 """
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
 RECORDS, FEWER = 50_000, 5_000
 MARKS = 300
 FRAMES = 90
+PAINTS = 5
 FIRST_LOAD, REQUEST, SERVER_BYTES = 128_000, 64_000, 60_000_000
 SCREENS = ("/", "/?view=text", "/memories", "/memories?q=Which+pump+feeds+the+kettle", "/map", "/fading", "/inbox",
            "/triage", "/activity", "/readers", "/settings")  # fmt: skip
 _AT = "2026-03-04T09:00:00+00:00"
+EMPTY = "data:text/html,<p>empty"
 _THINGS = [f"{first}{last}" for first in ("Copper", "Linen", "Walnut", "Basalt", "Amber", "Juniper", "Cobalt", "Maple")
            for last in ("Kettle", "Pump", "Ledger", "Gauge", "Parser", "Router", "Cache", "Index")]  # fmt: skip
 
@@ -51,8 +54,18 @@ _FRAME_TIMES = """async (count) => {
 }"""
 
 
+_PAINTED = """() => new Promise((resolve) => {
+  const told = (list) => {
+    const entry = list.getEntriesByName('first-contentful-paint')[0];
+    if (entry) resolve(entry.startTime);
+  };
+  new PerformanceObserver(told).observe({ type: 'paint', buffered: true });
+})"""
+
+
 def panel(options: BenchOptions) -> PartResult:
-    """Bytes of the first load and of the largest answer, a frame of the map beside an empty page's, the server."""
+    """Bytes of the first load and of the largest answer; the first paint and a frame of the map beside an empty page's;
+    the server."""
     number = FEWER if options.quick else RECORDS
     chromium = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), "")
     try:
@@ -66,8 +79,10 @@ def panel(options: BenchOptions) -> PartResult:
         with _served(environment) as (process, link), sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1280, "height": 900})
-            empty = _frames(page, "data:text/html,<p>empty")
+            empty = _frames(page, EMPTY)
             first, largest, where = _weighed(page, link)
+            painted = _first_paints(page, link.partition("/#")[0] + "/")
+            empty_painted = _first_paints(page, EMPTY)
             drawn = _map_frames(page, link)
             memory = _resident(process.pid)
             browser.close()
@@ -76,6 +91,13 @@ def panel(options: BenchOptions) -> PartResult:
         (
             Figure("first load", first / 1000, "kB", target=at_most(FIRST_LOAD / 1000)),
             Figure("largest answer", largest / 1000, "kB", samples=len(SCREENS), target=at_most(REQUEST / 1000)),
+            Figure(
+                "first contentful paint p50",
+                percentile(painted, 50),
+                "ms",
+                percentile(empty_painted, 50),
+                len(painted),
+            ),
             Figure(
                 "a frame of the map p50",
                 percentile(frames, 50),
@@ -153,6 +175,17 @@ def _weighed(page: Page, link: str) -> tuple[int, int, str]:
 def _frames(page: Page, address: str) -> list[float]:
     page.goto(address)
     return page.evaluate(_FRAME_TIMES, FRAMES)
+
+
+def _first_paints(page: Page, address: str) -> list[float]:
+    """Return milliseconds from the start of a navigation to its first contentful paint, of a page opened several times;
+    the first content of a page of the panel is its navigation, before any data."""
+    times: list[float] = []
+    for _ in range(PAINTS):
+        page.goto("about:blank")
+        page.goto(address)
+        times.append(page.evaluate(_PAINTED))
+    return times
 
 
 def _map_frames(page: Page, link: str) -> tuple[int, list[float]]:

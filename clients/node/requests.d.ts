@@ -1324,6 +1324,8 @@ export interface Setting {
   about: string;
   waits: boolean;
   entries: { [name: string]: string };
+  label: string;
+  labels: { [name: string]: string };
 }
 export interface SettingList {
   file: string;

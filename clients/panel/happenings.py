@@ -173,10 +173,8 @@ def _joined(newer: Happening, older: Happening) -> Happening | None:
 
 def _worded(happening: Happening) -> Happening:
     """Return a happening with its number in the text."""
-    things = "1 thing" if happening.count == 1 else f"{happening.count:,} things"
     memories = "1 memory" if happening.count == 1 else f"{happening.count:,} memories"
-    text = happening.text.replace("{things}", things).replace("{memories}", memories)
-    return replace(happening, text=text)
+    return replace(happening, text=happening.text.replace("{memories}", memories))
 
 
 def _told(entry: Logged, by: Actor, text: str, *records: NamedRecord, **more: Any) -> Happening:
@@ -204,7 +202,7 @@ def _added(reading: _Reading, entry: Logged, operation: ops.Added) -> Happening:
         return _said(reading, entry, record, named, document)
     reader = record.provenance.distiller
     by = f"{reader.removeprefix(REMOTE)} pointed at" if reader.startswith(REMOTE) else "memd learnt"
-    text = f"{by} {{things}} from {_of_session(reading, document, record.pool)}"
+    text = f"{by} {{memories}} from {_of_session(reading, document, record.pool)}"
     note = ""
     if old:
         text, note = f"memd learnt from {_of_session(reading, document, record.pool)}", "it replaces what memd believed"
@@ -237,12 +235,12 @@ def _updated(reading: _Reading, entry: Logged, operation: ops.Updated) -> Happen
 
 def _merged(reading: _Reading, entry: Logged, operation: ops.Merged) -> Happening:
     document = operation.evidence.span.document
-    text = "memd heard {things} again in " + _of_session(reading, document, "personal")
+    text = "memd heard {memories} again in " + _of_session(reading, document, "personal")
     return _told(entry, "memd", text, NamedRecord(operation.id), document=document)
 
 
 def _invalidated(reading: _Reading, entry: Logged, operation: ops.Invalidated) -> Happening:
-    return _told(entry, "memd", "memd no longer believes {things}", NamedRecord(operation.id), note=operation.reason)
+    return _told(entry, "memd", "memd no longer believes {memories}", NamedRecord(operation.id), note=operation.reason)
 
 
 def _pinned(reading: _Reading, entry: Logged, operation: ops.Pinned) -> Happening:
@@ -326,7 +324,7 @@ def _restored(reading: _Reading, entry: Logged, operation: ops.Restored) -> Happ
 def _released(reading: _Reading, entry: Logged, operation: ops.Released) -> Happening | None:
     if operation.why != "used":
         return None
-    return _told(entry, "memd", "memd now believes {things}", *map(NamedRecord, operation.ids), note="they were used")
+    return _told(entry, "memd", "memd now believes {memories}", *map(NamedRecord, operation.ids), note="they were used")
 
 
 def _reviewed(reading: _Reading, entry: Logged, operation: Reviewed) -> Happening:

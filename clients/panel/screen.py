@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -32,6 +32,8 @@ _STATUS_CODES: tuple[tuple[type[MemdError], int], ...] = (
     (Unavailable, 503),
 )
 
+
+T = TypeVar("T")
 
 _DIGITS = 15
 """Digits of a number in an address, at most."""
@@ -125,18 +127,27 @@ def number_of(request: Request, name: str, default: int) -> int:
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else default
 
 
-async def screen(request: Request, template: str, title: str, **values: object) -> HTMLResponse:
-    """Return a screen in its frame. The value `is_scoped`, by default True: whether a pool can be
-    chosen for it; `scope_name`: what it shows without a pool."""
+async def screen(
+    request: Request,
+    template: str,
+    title: str,
+    *,
+    status: StatusText | None = None,
+    pools: tuple[PoolSummary, ...] | None = None,
+    **values: object,
+) -> HTMLResponse:
+    """Return a screen in its frame. `status`, `pools`: the daemon's state and the pools, where the screen has asked for
+    them already. The value `is_scoped`, by default True: whether a pool can be chosen for it; `scope_name`: what it
+    shows without a pool."""
     panel = panel_of(request)
-    status, pools = await asyncio.gather(panel.status(), panel.pools())
+    state, listed = await asyncio.gather(_or(status, panel.status), _or(pools, panel.pools))
     scope = scope_of(request)
     frame = {
         "title": title,
         "scope": scope,
-        "status": status,
-        "pools": pools,
-        "pool_titles": pool_titles(pools),
+        "status": state,
+        "pools": listed,
+        "pool_titles": pool_titles(listed),
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "now": _at_now(request),
@@ -145,6 +156,11 @@ async def screen(request: Request, template: str, title: str, **values: object) 
         "scope_name": f"{Path(scope.folder).name or scope.folder} and you",
     }
     return HTMLResponse(_TEMPLATES.get_template(template).render(frame | values))
+
+
+async def _or(known: T | None, ask: Callable[[], Awaitable[T]]) -> T:
+    """Return what is known, or else ask for it."""
+    return await ask() if known is None else known
 
 
 def _at_now(request: Request) -> str:

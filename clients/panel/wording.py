@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
-from ...protocol.record import STATES, Record, Status
+from ...protocol.record import LIVE, STATES, Record, Status
 
 _AUTHORS = {"user": "you", "assistant": "the agent", "tool": "a tool", "document": "a document"}
 _BELIEFS = {"active": "believed", "provisional": "unconfirmed", "retired": "no longer true", "": "gone for good"}
@@ -110,9 +111,20 @@ def is_pinned(record: Record) -> bool:
     return record.pinned or record.layer in PINNED_LAYERS
 
 
+def may_hide(record: Record) -> bool:
+    """Return whether the user can hide the record: it is live, and nobody pinned it or decided to keep it."""
+    return record.status in LIVE and not record.held
+
+
 def reader(distiller: str) -> str:
     """Return who read a record's words out of a session, by its provenance."""
     return "the local model" if not distiller or distiller.startswith("rules-") else distiller
+
+
+def sentence(text: str) -> str:
+    """Return the first sentence of a text."""
+    end = re.search(r"[.!?](?= [A-Z`])", text)
+    return text[: end.end()] if end else text
 
 
 FILTERS = (
@@ -130,4 +142,5 @@ FILTERS = (
     clock,
     host_name,
     bytes_text,
+    sentence,
 )

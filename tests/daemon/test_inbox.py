@@ -53,7 +53,7 @@ def test_no_statement_retires_what_is_held_and_the_conflict_waits_for_the_user_T
         asked = waiting.proposals[0]
         assert (asked.what, asked.record, asked.against) == ("conflict", held.id, fresh.id)
         assert (asked.evidence, asked.against_evidence) == (held.provenance.spans, fresh.provenance.spans)
-        assert asked.if_nothing == "Both records stay, and an answer may have either."
+        assert asked.if_nothing == "Both stay, and an answer may have either."
         told = client.decide(asked.id[:8], True)
         assert told.open == 0 and told.job is None
         old, new = client.get(held.id), client.get(fresh.id)
@@ -178,7 +178,7 @@ def test_an_agent_asks_and_only_the_user_forgets_T10_G7(daemon: Any) -> None:
     with daemon.client() as client:
         asked = client.propose_forget([record.id[:10]], by="an agent")
         assert client.propose_forget([record.id]).known == 1
-        assert client.inbox().proposals[0].if_nothing == "The record stays as it is."
+        assert client.inbox().proposals[0].if_nothing == "It stays as it is."
         assert client.get(record.id).status == "active"
         with pytest.raises(NotFound):
             client.decide("zzzz", True)

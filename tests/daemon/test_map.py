@@ -69,6 +69,7 @@ def linked(drawn: MemoryMap) -> set[tuple[str, str, str]]:
         ("The team reads it with Grafana Cloud.", {}, ("Grafana Cloud",), ()),
         ("Redis holds it. Ask Ada first.", {}, (), ("Redis", "Ask Ada", "Ask", "Ada")),
         ("Use `uv run` here.", {}, ("uv run",), ("Use",)),
+        ('It returns `-1` or `""` then.', {}, (), ()),
         ("Wir nehmen den Kessel.", {"language": "de"}, (), ()),
         ("It has flags and Names in it.", {"flags": ("orders",)}, (), ()),
         ("ada uses vim", {"kind": "edge", "key": "ada uses vim"}, ("ada", "vim"), ()),
@@ -98,6 +99,28 @@ def test_pools_with_the_things_that_set_them_apart_U4(running: Running, service:
     assert ("sawd", "in", QUARRY) in linked(drawn) and drawn.left == 0 and drawn.records == len(GARDEN)
     assert names(service.map(GetMap(pools=("quarry",)), Caller()), "topic") == ["sawd"]
     assert service.map(GetMap(), Caller()) == drawn
+
+
+def test_a_common_word_is_no_topic_but_can_be_asked_for_U4(running: Running, service: MapService) -> None:
+    texts = (
+        "It opens a new Session when the pane starts.",
+        "We keep the Session beside Redis, as `redis` demands.",
+        "The server ends a session after an hour, and its sessions are short.",
+        "We restart redis at night.",
+        "It writes to Redis first.",
+    )
+    running.stores.commit([words(number, text, pool=ORCHARD) for number, text in enumerate(texts, 1)])
+    assert names(service.map(GetMap(), Caller()), "topic") == ["Redis"]
+    around = service.map(GetMap(around="session", hops=2), Caller())
+    assert "Session" in names(around, "thing") and "Redis" in names(around, "thing")
+    assert "Session" not in names(service.map(GetMap(around="redis", hops=2), Caller()), "thing")
+
+
+def test_a_common_word_that_is_the_end_of_a_relation_is_a_topic_U4(running: Running, service: MapService) -> None:
+    relations = (words(n, "ada uses the press", kind="edge", key="ada uses press", pool=ORCHARD) for n in (1, 2))
+    others = (words(n, "We clean the press, and no other presses.", pool=ORCHARD) for n in (3, 4))
+    running.stores.commit([*relations, *others])
+    assert "press" in names(service.map(GetMap(), Caller()), "topic")
 
 
 def test_a_map_of_an_empty_home_is_empty_U4(service: MapService) -> None:

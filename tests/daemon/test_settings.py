@@ -97,11 +97,12 @@ def test_what_the_environment_says_counts_before_the_file_and_is_told(tmp_path: 
 
 def test_every_setting_says_what_it_is_for_and_is_followed_or_named() -> None:
     settings = Settings(Path("/nowhere"), {}).list().settings
-    assert [each.name for each in settings if not each.about] == []
+    assert [each.name for each in settings if not each.about or not each.label] == []
+    entries = [(each.labels[name], about) for each in settings for name, about in each.entries.items()]
+    assert [entry for entry in entries if not all(entry)] == []
     assert set(Config.__struct_fields__) >= AT_NEXT_START
     rules = next(each for each in settings if each.name == "forgetting")
     assert set(rules.entries) == set(Rules.__struct_fields__) and "(T6)" not in rules.entries["floor"]
-    assert rules.entries["helpful"] == rules.entries["prevented"], "what stands below several is about each"
 
 
 @given(

@@ -61,6 +61,7 @@ async def show(request: Request) -> Response:
         request,
         "activity.html",
         "Activity",
+        pools=pools.pools,
         is_scoped=False,
         who=who or "",
         days=list(_by_day([with_records(happening, known) for happening in told])),

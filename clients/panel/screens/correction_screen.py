@@ -1,4 +1,4 @@
-"""Put right: replace a wrong statement or put a right one into other words, after the user saw what changes (T1)."""
+"""Put right: replace a wrong memory or put a right one into other words, after the user saw what changes (T1)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from ..word_diff import word_diff
 
 
 async def show(request: Request) -> Response:
-    """Show the form; `words` keeps the truth and changes how it is put."""
+    """Show the form; `words` keeps the truth and changes how it is put. `beside`: another memory, whose text stands
+    beside it."""
     client, id = panel_of(request).client, request.path_params["id"]
     explained = await client.why(id)
-    is_rewording = request.query_params.get("as") == "words"
+    is_rewording, beside = request.query_params.get("as") == "words", request.query_params.get("beside", "")
     return await screen(
         request,
         "correction.html",
         "Reword" if is_rewording else "Put right",
         record=explained.record,
         is_rewording=is_rewording,
+        beside=await client.get(beside) if beside else None,
         back=_inside(request.query_params.get("back", "")) or f"/memories/{id}",
     )
 
@@ -74,7 +76,7 @@ async def apply(request: Request) -> Response:
         undoing = Undoing("/undo/words", {"id": made.record.id, "text": before.content})
         return changed("Saved in your words.", undoing, go=_inside(form.get("back", "")))
     return changed(
-        "Put right. The old statement stays in the history.", _undoing(made.record), _inside(form.get("back", ""))
+        "Put right. The old memory stays in the history.", _undoing(made.record), _inside(form.get("back", ""))
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import date, datetime, timedelta
 from itertools import groupby
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,9 +17,20 @@ from ..screen import panel_of, scope_of, screen
 LISTED, NEVER_USED = 60, 20
 DAYS, LONGEST = 30, 120
 """Days of work that the forecast first looks ahead, and at most."""
+TICKS = (0, 30, 60, 90)
+"""Days of work that the axis names."""
 
 WIDTH, HEIGHT = 960, 120
 """Of the drawing, in its own units."""
+
+
+class AxisTick(NamedTuple):
+    """A place of the axis: its days of work, the day on which they are over at the earliest, and the percent of the
+    memories that would be in the archive by then."""
+
+    days: int
+    earliest: date
+    percent: int
 
 
 async def show(request: Request) -> Response:
@@ -40,6 +53,9 @@ async def show(request: Request) -> Response:
         groups=groups,
         unused=unused.records,
         bars=_bars(fading),
+        ticks=[_tick(fading, at) for at in TICKS],
+        earliest=_tick(fading, days).earliest,
+        highest=max((found.records for found in fading.histogram if found.days < LONGEST), default=0),
         width=WIDTH,
         height=HEIGHT,
     )
@@ -54,6 +70,13 @@ def _bars(fading: FadingList) -> list[tuple[float, float, float, int, int]]:
         for found in fading.histogram
         if found.days < LONGEST
     ]
+
+
+def _tick(fading: FadingList, days: int) -> AxisTick:
+    """Return a tick of the axis; a day has at most one day of work."""
+    gone = sum(found.records for found in fading.histogram if found.days < days)
+    earliest = datetime.now().astimezone().date() + timedelta(days=days)
+    return AxisTick(days, earliest, round(100 * gone / max(1, fading.total)))
 
 
 ROUTES = [Route("/fading", show)]

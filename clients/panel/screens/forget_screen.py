@@ -11,11 +11,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ....protocol.errors import InvalidRequest, MemdError, NotFound, Refused, Unavailable
-from ....protocol.record import LIVE, Record
+from ....protocol.record import Record
 from ....protocol.reply import ForgetPlan, JobState
 from ...python.async_client import AsyncClient
 from ..screen import Undoing, changed, form_of, panel_of, piece, screen
-from ..wording import host
+from ..wording import host, may_hide
 
 WORD = "forget"
 SHOWN = 40
@@ -75,7 +75,7 @@ async def show(request: Request) -> Response:
         groups=_groups(plan),
         transcripts=_transcripts(plan),
         backups=await client.backups(),
-        may_hide=bool(choice.session or (record and _may_hide(record))),
+        may_hide=bool(choice.session or (record and may_hide(record))),
         back=_back(choice),
         word=WORD,
     )
@@ -104,10 +104,6 @@ def _groups(plan: ForgetPlan) -> list[tuple[str, list[Any]]]:
 def _transcripts(plan: ForgetPlan) -> dict[str, int]:
     """Return the number of sessions by the host that may have a transcript of its own."""
     return Counter(name for document in plan.documents if (name := host(document)) not in OWN_HOSTS)
-
-
-def _may_hide(record: Record) -> bool:
-    return record.status in LIVE and not record.held
 
 
 def _back(choice: ForgetChoice) -> str:

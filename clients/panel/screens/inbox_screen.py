@@ -13,13 +13,12 @@ from ....protocol.corrections import JudgedRecord, Waiting
 from ....protocol.errors import InvalidRequest, MemdError, NotFound
 from ....protocol.record import Record
 from ...python.async_client import AsyncClient
+from ..disputes import MOST, loses_words
 from ..screen import Undoing, changed, form_of, panel_of, screen
 from ..word_diff import Part, beside
 from ..wording import UNCONFIRMED
 
 PAGE = 20
-MOST = 1_000
-"""Open proposals that one reply has; the reply begins with the newest."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +39,30 @@ class ProposalCard:
         """Whether the record is hidden until the user decides."""
         return any(record.before == "hidden" for record in self.changes)
 
+    @property
+    def loses_words(self) -> bool:
+        """Whether accepting a contradiction drops words that only the old memory has."""
+        if self.proposal.what != "conflict" or self.old is None or self.new is None:
+            return False
+        return loses_words(self.old.content, self.new.content)
+
 
 async def show(request: Request) -> Response:
-    """Show a page of open proposals, oldest first, behind the one that `after` names."""
-    client, after = panel_of(request).client, request.query_params.get("after", "")
+    """Show a page of open proposals, oldest first, from the one that `at` names, or behind the one that `after`
+    names."""
+    client, names = panel_of(request).client, request.query_params
     inbox, status = await asyncio.gather(client.inbox(limit=MOST), client.status())
     waiting = list(reversed(inbox.proposals))
-    start = next((number for number, proposal in enumerate(waiting, 1) if proposal.id == after), 0)
+    places = {proposal.id: number for number, proposal in enumerate(waiting)}
+    at, start = names.get("at", ""), places.get(names.get("after", ""), -1) + 1
+    start = places.get(at, start)
     shown = waiting[start : start + PAGE]
     return await screen(
         request,
         "inbox.html",
         "Inbox",
+        status=status,
+        at=at,
         cards=await asyncio.gather(*(_card(client, proposal) for proposal in shown)),
         open=inbox.open,
         newer=len(waiting) - start - len(shown),
@@ -80,7 +91,7 @@ async def _record(client: AsyncClient, id: str) -> Record | None:
 
 
 async def decide(request: Request) -> Response:
-    """Accept or reject a proposal. `wrong`: the new statement, which is retired as well. Raises InvalidRequest for a
+    """Accept or reject a proposal. `wrong`: the new memory, which is retired as well. Raises InvalidRequest for a
     deletion, which only the forget screen accepts."""
     client, id, form = panel_of(request).client, request.path_params["id"], await form_of(request)
     accepts, wrong = form.get("accept") == "yes", form.get("wrong", "")
@@ -94,13 +105,13 @@ async def decide(request: Request) -> Response:
         await client.confirm((wrong,), right=False)
         return changed(f"The old one stays; the new one is retired as wrong.{left}", undoing)
     if accepts:
-        return changed(f"Accepted. The former statement stays in the history.{left}", undoing)
+        return changed(f"Accepted. The old memory stays in the history.{left}", undoing)
     came_back = any(record.before == "hidden" for record in planned.records)
     return changed(f"{'It is shown again.' if came_back else 'Rejected: nothing changed.'}{left}", undoing)
 
 
 async def reopen(request: Request) -> Response:
-    """Take a decision back: the proposal waits again. `wrong`: the statement that the decision retired as wrong."""
+    """Take a decision back: the proposal waits again. `wrong`: the memory that the decision retired as wrong."""
     client, wrong = panel_of(request).client, (await form_of(request)).get("wrong", "")
     if wrong:
         await client.confirm((wrong,), undo=True)

@@ -32,6 +32,7 @@ async def show(request: Request) -> Response:
         "map.html",
         title,
         scope_name="everywhere",
+        pools=known,
         drawn=drawn,
         around=around,
         hops=hops,

@@ -9,7 +9,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ....protocol.record import TYPES, Status
+from ..disputes import disputes
 from ..screen import panel_of, scope_of, screen
+from ..wording import may_hide
 
 PAGE = 40
 SHOWN: dict[str, tuple[Status, ...]] = {
@@ -62,6 +64,7 @@ async def _show_list(request: Request) -> Response:
         "memories.html",
         "Memories",
         scope_name="everywhere",
+        pools=listed,
         page=page,
         shown=shown,
         kind=kind,
@@ -74,10 +77,19 @@ async def _show_list(request: Request) -> Response:
 async def show_record(request: Request) -> Response:
     """Show one record: its source, its versions, what replaced it and how it is used."""
     client, id, scope = panel_of(request).client, request.path_params["id"], scope_of(request)
-    explained, record = await asyncio.gather(client.why(id), client.get(id, **scope.times))
+    explained, record, disputed = await asyncio.gather(
+        client.why(id), client.get(id, **scope.times), disputes(panel_of(request))
+    )
     versions = () if client.has_pass else (await client.history(id)).versions
     return await screen(
-        request, "record.html", record.description, explained=explained, versions=versions, record=record
+        request,
+        "record.html",
+        record.description,
+        explained=explained,
+        versions=versions,
+        record=record,
+        dispute=disputed.get(record.id),
+        may_hide=may_hide(record),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ....protocol.profile import ProfileLine, ProfileText
+from ..disputes import disputes
 from ..screen import panel_of, scope_of, screen
 
 BUDGET_TOKENS = 500
@@ -49,9 +51,13 @@ async def show(request: Request) -> Response:
         given = await client.injected(limit=20)
         return await screen(request, "given.html", "What agents received", view=view, given=given)
     agent = request.query_params.get("agent", "")
-    profile = await client.profile(**scope.readable, **scope.times, budget_tokens=BUDGET_TOKENS, agent=agent)
+    profile, disputed = await asyncio.gather(
+        client.profile(**scope.readable, **scope.times, budget_tokens=BUDGET_TOKENS, agent=agent),
+        disputes(panel_of(request)),
+    )
     known = {line.id for line in profile.lines}
-    chosen = chosen if chosen in known else next(iter(profile.ids), "")
+    is_opened = chosen in known
+    chosen = chosen if is_opened else next(iter(profile.ids), "")
     explained = await client.why(chosen) if chosen else None
     return await screen(
         request,
@@ -61,6 +67,9 @@ async def show(request: Request) -> Response:
         profile=profile,
         sections=list(sections(profile)),
         chosen=chosen,
+        is_opened=is_opened,
+        came_from=request.query_params.get("from", ""),
+        disputed=disputed,
         explained=explained,
         budget=BUDGET_TOKENS,
     )

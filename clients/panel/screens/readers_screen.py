@@ -52,6 +52,7 @@ async def show(request: Request) -> Response:
         request,
         "readers.html",
         "Readers",
+        pools=pools.pools,
         is_scoped=False,
         state=state,
         models=[model for model in models.models if model.searches],

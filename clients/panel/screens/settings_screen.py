@@ -63,9 +63,16 @@ def _entries(setting: Setting, path: str, values: Table, defaults: Table) -> Ite
             value=json.dumps(value, ensure_ascii=False),
             default=json.dumps(default, ensure_ascii=False),
             source="default" if value == default else setting.source,
+            label=_label_of(setting, at),
             about=setting.entries.get(at.split(".")[1], ""),
             waits=setting.waits,
         )
+
+
+def _label_of(setting: Setting, at: str) -> str:
+    """Return the name for people of the entry at a path such as `.half_lives.stable`."""
+    _, name, *inner = at.split(".")
+    return ": ".join(filter(None, (setting.labels.get(name, ""), *inner)))
 
 
 def grouped(settings: Sequence[Setting]) -> Iterator[SettingGroup]:
@@ -109,7 +116,7 @@ async def put(request: Request) -> Response:
         {"name": name, "value": before.value} if before and before.source == "file" else {"name": name, "reset": "1"}
     )
     waits = " It takes effect at memd's next start." if now and now.waits else ""
-    text = f"{name} is {now.value if now else value} now.{waits}"
+    text = f"{(now and now.label) or name} is {now.value if now else value} now.{waits}"
     return changed(text, Undoing("/settings", former), go=f"/settings?at={name}")
 
 

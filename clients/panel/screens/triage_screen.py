@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from urllib.parse import urlencode
 
@@ -11,6 +12,7 @@ from starlette.routing import Route
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.reply import PoolSummary
+from ..disputes import disputes
 from ..screen import Undoing, changed, form_of, panel_of, pool_titles, scope_of, screen
 from ..wording import UNCONFIRMED
 
@@ -32,13 +34,16 @@ async def show(request: Request) -> Response:
     pools = (scope.pool,) if scope.pool else ()
     page = await client.list(pools=pools, statuses=UNCONFIRMED, after=after, limit=1)
     following = await client.list(pools=pools, statuses=UNCONFIRMED, after=page.next, limit=1) if page.next else None
-    counts = unconfirmed_of((await client.pools()).pools)
+    pools_listed, disputed = await asyncio.gather(panel_of(request).pools(), disputes(panel_of(request)))
+    counts = unconfirmed_of(pools_listed)
     record = next(iter(page.records), None)
     return await screen(
         request,
         "triage.html",
         "Go through the unconfirmed",
         scope_name="everywhere",
+        pools=pools_listed,
+        dispute=disputed.get(record.id) if record else None,
         explained=await client.why(record.id) if record else None,
         left=counts.get(scope.pool, 0) if scope.pool else sum(counts.values()),
         counts=counts,
@@ -56,11 +61,13 @@ async def show_all(request: Request) -> Response:
     if not scope.pool:
         raise InvalidRequest("no pool was named", hint="choose one above")
     page = await client.list(pools=(scope.pool,), statuses=UNCONFIRMED, limit=AT_ONCE)
-    counts = unconfirmed_of((await client.pools()).pools)
+    pools = await panel_of(request).pools()
+    counts = unconfirmed_of(pools)
     return await screen(
         request,
         "triage_all.html",
         "Keep all",
+        pools=pools,
         records=[record for record in page.records if not record.flags],
         flagged=[record for record in page.records if record.flags],
         left=counts.get(scope.pool, 0),

@@ -64,12 +64,12 @@ as HTML that its templates escaped; this script inserts none. */
   const WITHIN = { "/triage": "/inbox", "/forget": "/memories" };
 
   function mark() {
+    document.getElementById("rest")?.removeAttribute("open");
     const at = WITHIN[location.pathname.replace(/(?<=.)\/.*/, "")] ?? location.pathname;
     for (const link of document.querySelectorAll("nav.side a")) {
       const path = link.getAttribute("href").split("?")[0];
       const here = path === "/" ? at === "/" : at.startsWith(path);
       if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
-      if (here) link.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
   }
 
@@ -127,8 +127,9 @@ as HTML that its templates escaped; this script inserts none. */
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.detail.ctx.target !== view) return;
     mark();
-    const first = view.querySelector("[data-focus]") ?? view.querySelector("h1");
-    if (first && !event.detail.ctx.sourceElement.matches?.("body")) first.focus({ preventScroll: true });
+    const wanted = view.querySelector("[data-focus]");
+    if (wanted && !isRefresh(event)) wanted.focus();
+    else if (!event.detail.ctx.sourceElement.matches?.("body")) view.querySelector("h1")?.focus({ preventScroll: true });
   });
 
   document.addEventListener("memd-changed", (event) => {
@@ -186,6 +187,8 @@ as HTML that its templates escaped; this script inserts none. */
     const inField = event.target.matches("input:not([type=range]), textarea, select");
     if (event.key === "Escape") {
       if (inField) event.target.blur();
+      const rest = document.querySelector("#rest[open]");
+      if (rest) { rest.open = false; rest.firstElementChild.focus(); return; }
       press("Escape");
       return;
     }
@@ -205,6 +208,9 @@ as HTML that its templates escaped; this script inserts none. */
   });
 
   document.addEventListener("change", (event) => {
+    for (const choice of event.target.form?.querySelectorAll("[data-opens]") ?? []) {
+      choice.form.elements[choice.dataset.opens].disabled = !choice.checked;
+    }
     const addresses = event.target.dataset.when;
     if (addresses) go(JSON.parse(addresses)[event.target.value]);
   });

@@ -253,12 +253,12 @@ def _judged(record: Record, after: Status | Literal[""]) -> JudgedRecord:
 def _if_nothing(proposal: ChangeProposed, old: Record | None) -> str:
     """Return what happens as long as the user does not decide."""
     if proposal.what == "conflict":
-        return "Both records stay, and an answer may have either."
+        return "Both stay, and an answer may have either."
     if proposal.what == "duplicate":
-        return "Both records stay, although they say the same."
+        return "Both stay, although they say the same."
     if old is not None and old.status == "hidden":
-        return "The record stays hidden: no answer has it."
-    return "The record stays as it is."
+        return "It stays hidden: no answer has it."
+    return "It stays as it is."
 
 
 def _replaced(old: Record, new: Record, proposal: ChangeProposed) -> Updated:

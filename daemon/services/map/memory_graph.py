@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ....protocol.errors import NotFound
 from ....protocol.map import POOLS, TOPICS, LinkKind
 from ....protocol.record import Record
-from .things import folded, things_of
+from .things import LowerCaseWords, folded, things_of
 
 FEWEST = 2
 """Records that name a topic, at least."""
@@ -57,15 +57,22 @@ class MemoryGraph:
         """By thing: the records that name it."""
         self._spelt: dict[str, Counter[str]] = {}
         leading: dict[str, tuple[str, ...]] = {}
+        given: set[str] = set()
+        words = LowerCaseWords()
         for record in records:
             things = things_of(record)
             self._add(record, things.certain)
+            given.update(map(folded, things.given))
+            words.read(record)
             if things.leading:
                 leading[record.id] = things.leading
         certain = set(self.naming)
         for id, names in leading.items():
             for name in names:
                 self._name(id, name, certain)
+        named = ((self.label(thing), len(ids)) for thing, ids in self.naming.items() if thing not in given)
+        self._common = frozenset(map(folded, words.common(named)))
+        """Things whose name is but a common word; no map shows them beside others."""
         self._replaced_by: dict[str, list[str]] = {}
         for id, node in self.records.items():
             for old in node.replaced:
@@ -115,7 +122,11 @@ class MemoryGraph:
                 outside = (len(self.naming[topic.thing]) - topic.records) / others
                 return topic.records * log(1 + topic.records / size / (outside + 1 / total))
 
-            named = [PoolTopic(thing, count) for thing, count in counts[pool].items() if count >= FEWEST]
+            named = [
+                PoolTopic(thing, count)
+                for thing, count in counts[pool].items()
+                if count >= FEWEST and thing not in self._common
+            ]
             topics[pool] = sorted(named, key=lambda topic: (-round(weight(topic), 6), topic.thing))
         return topics
 
@@ -148,7 +159,7 @@ class MemoryGraph:
             yield from (GraphNode(True, id) for id in self.naming[place.id])
             return
         node = self.records[place.id]
-        yield from (GraphNode(False, thing) for thing in node.things)
+        yield from (GraphNode(False, thing) for thing in node.things if thing not in self._common)
         replaced = (id for id in node.replaced if id in self.records)
         yield from (GraphNode(True, id) for id in (*replaced, *self._replaced_by.get(place.id, ())))
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -76,7 +76,7 @@ class Settings:
     def list(self) -> SettingList:
         """List every setting with the value in force."""
         written = _written(self._file)
-        abouts, default = _abouts(Config), Config()
+        texts, default = _texts(Config), Config()
         settings: list[Setting] = []
         for name in Config.__struct_fields__:
             value = getattr(self._started_with if name in AT_NEXT_START else self.config, name)
@@ -87,9 +87,11 @@ class Settings:
                     value=toml(value),
                     default=toml(getattr(default, name)),
                     source="environment" if from_environment else "file" if name in written else "default",
-                    about=abouts.get(name, ""),
+                    label=texts[name].label if name in texts else "",
+                    about=texts[name].about if name in texts else "",
                     waits=value != getattr(self.config, name),
-                    entries=_abouts(type(value)) if isinstance(value, msgspec.Struct) else {},
+                    entries={entry: text.about for entry, text in _entries(value)},
+                    labels={entry: text.label for entry, text in _entries(value)},
                 )
             )
         return SettingList(file=str(self._file), settings=tuple(settings), problem=self.problem)
@@ -168,26 +170,37 @@ def _written(file: Path) -> frozenset[str]:
         return frozenset()
 
 
+class SettingText(NamedTuple):
+    """A setting's name for people, and what it does."""
+
+    label: str
+    about: str
+
+
+def _entries(value: object) -> Iterable[tuple[str, SettingText]]:
+    """Return the entries of a table with their texts, none for any other value."""
+    return _texts(type(value)).items() if isinstance(value, msgspec.Struct) else ()
+
+
 @cache
-def _abouts(table: type[msgspec.Struct]) -> dict[str, str]:
-    """Return what each setting of a class does, by its docstring, without row ids; fields that follow each other share
-    the one below the last of them."""
+def _texts(table: type[msgspec.Struct]) -> dict[str, SettingText]:
+    """Return the texts of each setting of a class, by its docstring without row ids: the label, an empty line, and what
+    it does."""
     import ast
     import inspect
     import textwrap
 
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(table))).body
     assert isinstance(tree, ast.ClassDef)
-    abouts: dict[str, str] = {}
-    fields: list[str] = []
+    texts: dict[str, SettingText] = {}
+    name = ""
     for part in tree.body:
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
-            fields.append(part.target.id)
-        elif isinstance(part, ast.Expr):
-            about = _ROW_ID.sub("", " ".join(str(ast.literal_eval(part.value)).split()))
-            abouts |= dict.fromkeys(fields, about)
-            fields.clear()
-    return abouts
+            name = part.target.id
+        elif isinstance(part, ast.Expr) and name:
+            label, _, about = str(ast.literal_eval(part.value)).partition("\n\n")
+            texts[name] = SettingText(label, _ROW_ID.sub("", " ".join(about.split())))
+    return texts
 
 
 def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:

@@ -118,7 +118,7 @@ def test_everything_learnt_from_a_session_is_hidden_and_put_back_U4_T10(
         learnt = client.list(document=document).records
         assert learnt
         tab = opened().go("/activity")
-        thing = "1 thing" if len(learnt) == 1 else f"{len(learnt)} things"
+        thing = "1 memory" if len(learnt) == 1 else f"{len(learnt)} memories"
         happened(tab, f"memd learnt {thing} from a session of Claude Code in orchard").locator("a").first.click()
         tab.find("h2 >> text=Word by word").wait_for()
         assert {record.description for record in learnt} <= set(tab.find("aside .named a").all_inner_texts())

@@ -45,5 +45,19 @@ def test_the_slider_asks_for_another_day_and_a_pinned_memory_stays_T9(
         assert client.get(id).pinned
 
 
+def test_the_axis_has_days_dates_and_shares_as_text_T9(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    with daemon.client() as client:
+        client.remember("We press the apples on the second Monday of the month.", cwd=str(panel.folder))
+    daemon.settle()
+    tab = opened(viewport={"width": 375, "height": 800}).go("/fading?days=120")
+    ticks = [" ".join(text.split()) for text in tab.find(".ticks li").all_inner_texts()]
+    assert [tick.split(",")[0].split(" ")[0] for tick in ticks] == ["now", "30", "60", "90"]
+    assert ticks[0].endswith("0 %") and ticks[-1].endswith("100 %")
+    assert "highest bar: 1 memory, 100 %" in tab.text() and "at the earliest" in tab.text()
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == 375
+
+
 def test_an_empty_home_says_so_T9(panel: RunningPanel, opened: Callable[..., OpenPage]) -> None:
     assert "Nothing fades here" in opened().go("/fading").text()

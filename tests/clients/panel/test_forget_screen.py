@@ -80,6 +80,23 @@ def test_a_phrase_and_a_session_have_a_plan_and_hiding_is_taken_back_T10(
         assert tab.complaints == [] and tab.foreign == []
 
 
+def test_a_memory_is_hidden_from_its_own_screen_and_that_is_taken_back_T1(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Opened
+) -> None:
+    record, pinned = remember(daemon, SUITCASE, "1"), remember(daemon, "My timezone is Europe/Berlin.", "2")
+    with daemon.client() as client:
+        client.pin(pinned.id)
+        tab = opened().go(f"/memories/{pinned.id}")
+        assert tab.find("aside >> text=Hide").count() == 0, "the user holds it"
+        tab.go(f"/memories/{record.id}").find("aside button >> text=Hide").click()
+        tab.find(".ask >> text=You asked to forget this").wait_for()
+        with pytest.raises(NotFound):
+            client.get(record.id)
+        tab.page.keyboard.press("u")
+        tab.find("#notice >> text=It is shown again.").wait_for()
+        assert client.get(record.id).status == "active" and tab.complaints == []
+
+
 def test_a_proposal_forgets_no_other_memory_T10(daemon: RunningDaemon, panel: RunningPanel, opened: Opened) -> None:
     asked, other = remember(daemon, SUITCASE, "1"), remember(daemon, "I prefer tabs in Go.", "2")
     with daemon.client() as client:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from memd.clients.panel.disputes import loses_words
+from memd.clients.panel.screens.inbox_screen import PAGE
 from memd.protocol.errors import NotFound
 from memd.protocol.event import Origin, SessionEnded
 from memd.protocol.record import Record
@@ -38,11 +40,9 @@ def test_accept_and_reject_G7(daemon: RunningDaemon, panel: RunningPanel, opened
     assert "speaks against an old one" in cards.nth(0).inner_text(), "the oldest comes first"
     assert cards.nth(0).locator("mark").all_inner_texts()[-1].strip() == "spaces"
     accepting = " ".join(cards.nth(0).locator("dd").all_inner_texts())
-    assert (
-        "“The user prefers tabs for indentation.” is no longer true" in accepting and "Both records stay" in accepting
-    )
+    assert "“The user prefers tabs for indentation.” is no longer true" in accepting and "Both stay" in accepting
     assert "Claude Code asks to forget this" in cards.nth(1).inner_text()
-    assert "The record stays hidden" in cards.nth(1).inner_text()
+    assert "It stays hidden" in cards.nth(1).inner_text()
     with daemon.client() as client:
         assert client.journal(limit=1).last == before, "to look changes nothing"
         tab.find("text=The new one is right").click()
@@ -62,6 +62,68 @@ def test_accept_and_reject_G7(daemon: RunningDaemon, panel: RunningPanel, opened
         with pytest.raises(NotFound):
             client.get(suitcase.id)
     assert tab.complaints == [] and tab.foreign == []
+
+
+def test_what_only_the_old_one_says_is_named_and_the_new_one_can_say_both_T13(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Opened
+) -> None:
+    held, fresh = contradict(daemon)
+    both = "I prefer spaces for indentation, and tabs in Makefiles."
+    with daemon.client() as client:
+        tab = opened().go("/inbox")
+        assert "what only the old one says is lost" in tab.text(".ask")
+        assert tab.find(".ask button >> text=Keep both").count() == 1
+        assert "tabs" in tab.find(".ask mark").all_inner_texts()[0]
+        tab.find("text=Reword the new one…").click()
+        tab.find("#text").wait_for()
+        assert held.content in tab.text("form.sheet") and tab.find("#text").input_value() == fresh.content
+        tab.find("#text").fill(both)
+        tab.find("button.go").click()
+        tab.find("#notice >> text=Saved in your words.").wait_for()
+        tab.find(".ask:focus mark >> text=Makefiles").wait_for()
+        assert "is lost" not in tab.text(".ask")
+        tab.find("text=The new one is right").click()
+        tab.find("h1 >> text=Nothing waits for your decision").wait_for()
+        assert client.get(fresh.id).content == both and client.get(held.id).superseded_by == fresh.id
+    assert tab.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_lost"),
+    [
+        ("I use tabs in Go and four spaces in Python.", "I use spaces in Go.", True),
+        ("I use tabs.", "I use tabs in Go, always.", False),
+        ("Tabs, always!", "always tabs", False),
+        ("", "I use tabs.", False),
+    ],
+)
+def test_words_are_lost_if_only_the_old_text_has_them_T13(old: str, new: str, is_lost: bool) -> None:
+    assert loses_words(old, new) == is_lost
+
+
+def test_a_memory_that_is_disputed_leads_to_its_card_U4_T13(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Opened
+) -> None:
+    held, fresh = contradict(daemon)
+    others = [
+        remember(daemon, f"The cello number {number} is in the shed.", f"c{number}") for number in range(PAGE + 1)
+    ]
+    with daemon.client() as client:
+        client.propose_forget([record.id for record in others], "an agent")
+        [dispute] = [proposal for proposal in client.inbox().proposals if proposal.what == "conflict"]
+        tab = opened()
+        for path in ("/", f"/memories/{held.id}", f"/memories/{fresh.id}"):
+            tab.go(path)
+            tab.find("a.tag >> text=disputed").first.click()
+            tab.find(f"#proposal-{dispute.id}:focus").wait_for()
+        last = client.inbox().proposals[0]
+        tab.go(f"/inbox?at={last.id}")
+        assert tab.find(".ask").count() == 1 and tab.find(f"#proposal-{last.id}").count() == 1
+        tab.find("text=The oldest again").click()
+        tab.find("text=Newer ones").wait_for()
+        client.decide(dispute.id, False)
+        assert tab.go("/").find("text=disputed").count() == 0
+    assert tab.complaints == []
 
 
 def test_the_old_one_is_right_retires_the_new_one_and_is_taken_back_G7_T1(

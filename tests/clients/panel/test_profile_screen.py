@@ -177,6 +177,74 @@ def test_keyboard_alone_reaches_everything_and_each_control_has_a_name_U4(
     tab.find(f"#{row}").wait_for()
 
 
+def test_on_a_telephone_an_opened_line_is_in_view_at_once_with_a_way_back_U4(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    say(
+        daemon,
+        panel,
+        *SAYINGS,
+        *(f"I always keep the keys of shed {number} in drawer {number}." for number in range(20)),
+    )
+    tab = opened(viewport={"width": 375, "height": 800})
+    line = tab.find(".ln a.line").last
+    id = line.get_attribute("id")
+    line.click()
+    why = tab.find("aside .chain")
+    why.wait_for()
+    assert tab.page.evaluate("scrollY") == 0 and tab.find(".doc").is_hidden()
+    box = why.bounding_box()
+    assert box and box["y"] < 800, "its source is in view"
+    assert tab.find("aside >> text=Put right…").is_visible()
+    tab.find("text=‹ All lines").click()
+    tab.find(f"#{id}:focus").wait_for()
+    assert tab.find(".doc").is_visible() and tab.page.evaluate("scrollY") > 0, "the line that was open is in view"
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == 375 and tab.complaints == []
+    tab.page.set_viewport_size({"width": 1280, "height": 900})
+    tab.find(f"#{id}").click()
+    tab.find("aside").wait_for()
+    assert tab.find(".doc").is_visible() and tab.find("text=‹ All lines").is_hidden()
+
+
+def test_on_a_telephone_the_bar_has_four_entries_and_more_by_keys_too_U4(
+    panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    tab = opened(viewport={"width": 375, "height": 800})
+    assert tab.find("nav.side > a:visible").all_inner_texts() == ["Seen", "Memories", "Inbox", "Activity"]
+    assert tab.page.evaluate("(bar => bar.scrollWidth <= bar.clientWidth)(document.querySelector('nav.side'))")
+    more = tab.find("nav.side summary")
+    more.focus()
+    tab.page.keyboard.press("Enter")
+    assert tab.find("#rest a:visible").all_inner_texts() == ["Map", "Fading", "Readers", "Settings"]
+    tab.page.keyboard.press("Escape")
+    assert tab.find("#rest a:visible").count() == 0 and tab.find("nav.side summary:focus").count() == 1
+    tab.page.keyboard.press("Enter")
+    for key in ("Tab", "Tab", "Enter"):
+        tab.page.keyboard.press(key)
+    tab.find("h1 >> text=What fades").wait_for()
+    assert tab.find("#rest[open]").count() == 0 and tab.find("#rest a[aria-current]").count() == 1
+    assert tab.complaints == []
+    tab.page.set_viewport_size({"width": 1280, "height": 900})
+    assert tab.find("nav.side a:visible").count() == 8
+
+
+def test_the_day_until_which_it_was_right_is_asked_only_then_T1(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    [id] = say(daemon, panel, SAYINGS[0])
+    tab = opened().go(f"/memories/{id}/right")
+    assert tab.find("#until").is_disabled()
+    tab.find("text=it was right until").click()
+    assert tab.find("#until").is_enabled()
+    tab.find("#text").fill("I always deploy the orchard service on Wednesdays.")
+    tab.find("button.go").click()
+    assert tab.find("#until:invalid").count() == 1, "a day is needed"
+    tab.find("text=it was never right").click()
+    assert tab.find("#until").is_disabled()
+    tab.find("button.go").click()
+    tab.find("#notice >> text=Put right.").wait_for()
+
+
 REACHABLE = """() => {
   const all = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')];
   const shown = all.filter((one) => one.checkVisibility() && !one.disabled && one.type !== 'hidden'

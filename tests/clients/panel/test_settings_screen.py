@@ -41,15 +41,15 @@ def test_a_setting_is_changed_refused_in_place_and_given_back_U6(
         assert tab.page.evaluate("scrollY") == 0, "the refusal stands where the user looks"
         row.locator("input[type=text]").fill("0.4")
         tab.page.keyboard.press("Enter")
-        tab.find("#notice >> text=relevance_floor is 0.4 now").wait_for()
+        tab.find("#notice >> text=fit a question is 0.4 now").wait_for()
         changed = {setting.name: setting for setting in client.settings().settings}
         assert (changed["relevance_floor"].value, changed["relevance_floor"].source) == ("0.4", "file")
         assert "relevance_floor = 0.4" in Path(file).read_text(encoding="utf-8")
         tab.find(".setting[open] >> text=Back to the default").click()
-        tab.find("#notice >> text=relevance_floor is 0.28 now").wait_for()
+        tab.find("#notice >> text=fit a question is 0.28 now").wait_for()
         assert client.settings().settings == tuple(before.values())
         tab.find("#notice button[data-key=u]").click()
-        tab.find("#notice >> text=relevance_floor is 0.4 now").wait_for()
+        tab.find("#notice >> text=fit a question is 0.4 now").wait_for()
 
 
 @needs_browser
@@ -63,7 +63,7 @@ def test_an_entry_of_a_table_is_a_setting_and_the_environment_comes_first_U6(
         assert entries["floor"] in row.inner_text() and "(T6)" not in row.inner_text()
         row.locator("input[type=text]").fill("0.2")
         row.get_by_role("button", name="Save").click()
-        tab.find("#notice >> text=forgetting.floor is 0.2 now").wait_for()
+        tab.find("#notice >> text=archived is 0.2 now").wait_for()
         table = next(setting for setting in client.settings().settings if setting.name == "forgetting")
         assert '"floor" = 0.2' in table.value and table.source == "file"
     tab.go("/settings?at=backup_keep")
