@@ -94,9 +94,13 @@ class SharePlan:
         choices, told = self._stores.sharing.choices(pool), told_of(self._stores, entry)
         for offered in told.lines.values():
             yield from self._after(entry, offered, told, choices.get(offered.id, True))
-        for record in self._stores.records.in_pool(pool):
-            if record.id not in told.lines:
-                yield from self._first(entry, record, choices.get(record.id))
+        coming = [
+            step
+            for record in self._stores.records.in_pool(pool)
+            if record.id not in told.lines
+            for step in self._first(entry, record, choices.get(record.id))
+        ]
+        yield from reversed(coming)  # oldest first
 
     def _after(self, entry: ShareEntry, offered: Offered, told: Told, is_wanted: bool) -> Iterator[Planned]:
         """Yield the lines that follow one that the others have; a forgotten record needs none."""
