@@ -81,7 +81,12 @@ def shared(home: SharedHome, *numbers: int) -> None:
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------
-GOLDEN = b""
+GOLDEN = (
+    b'{"op":"add","n":0,"l":1,"at":1790000002000000,"b":"396cab3b80d27f58df111a3b3df245ad","kind'
+    b'":"fact","text":"The orchard service listens on port 8080.","type":"decision","key":"orcha'
+    b'rd.port","value":"8080","tags":["ports"],"from":"2026-11-19T00:00:00Z","said":"2026-11-20"'
+    b',"conf":0.75}'
+)
 
 
 def test_the_bytes_of_a_line_are_those_of_every_version_H1(home: SharedHome) -> None:
