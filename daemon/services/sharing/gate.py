@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from ....protocol.operation import Moved
 from ....protocol.record import STATES, Record
 from ....protocol.shared_lines import LINE_BYTES
-from ...projections.placement import Placing, documents_of, may_hold
+from ...projections.placement import Placing, SourcePool, documents_of, may_hold
+from ...projections.pool_directory import OperationCache
 from ...projections.stores import Stores
 from ..outgoing_screen import flags_in, secrets_in
 from ..record_history import entries
@@ -33,6 +34,7 @@ class ShareGate:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._placing = Placing(stores.sources, stores.aliases)
+        self._known = OperationCache(stores)
 
     def why_not(self, record: Record, pool: str) -> str:
         """Return why a record may not leave the shared pool, in words for the user; "" if it may."""
@@ -56,7 +58,7 @@ class ShareGate:
         from ....stages.scan import FLOOR  # late: its expressions take long to compile
 
         material = record.provenance.trust != "user"
-        flags = (*record.flags, *(flag for words in texts_of(record) for flag in flags_in(words, material)))
+        flags = record.flags or flags_in("\n".join(dict.fromkeys(texts_of(record))), material)
         if flags:
             return f"it has a warning: {flags[0]}"
         if record.injection is not None and record.injection >= FLOOR:
@@ -69,15 +71,18 @@ class ShareGate:
             return "another author shared it"
         if revoked := self._revoked(documents):
             return f"its source {revoked} is revoked"
-        if may_hold(pool, self._placing.of(documents)) or (documents and self._was_moved(record, pool)):
+        if may_hold(pool, self._sources(documents)) or (documents and self._was_moved(record, pool)):
             return ""
         return "it rests on a session outside this project" if documents else "its source is unknown"
 
     def _revoked(self, documents: Iterable[str]) -> str:
         """Return the revoked source of one of these documents, "" for none."""
-        sources = [revoked.source for revoked in self._stores.grants.sources()]
+        sources = self._known.get("revoked", lambda: [each.source for each in self._stores.grants.sources()])
         documents = tuple(documents) if sources else ()
         return next((name for name in sources for document in documents if f"{document}:".startswith(f"{name}:")), "")
+
+    def _sources(self, documents: tuple[str, ...]) -> tuple[SourcePool, ...]:
+        return self._known.get(documents, lambda: self._placing.of(documents))
 
     def _was_moved(self, record: Record, pool: str) -> bool:
         """Whether the user moved a record into the pool: the only way over from a narrower one (A2)."""
@@ -91,14 +96,14 @@ class ShareGate:
         secret = next((found for words in texts_of(record) for found in secrets_in(words)), None)
         if secret is not None:
             return f"it may hold a secret ({secret.rule})"
-        if any(not (character.isprintable() or character in "\n\t") for character in shared_text(record)):
+        if not shared_text(record).replace("\n", " ").replace("\t", " ").isprintable():
             return "it has characters that can't be shown"
         size = bytes_of(record)
         return f"it is longer than a shared line may be ({size:,} of {LINE_BYTES:,} bytes)" if size > LINE_BYTES else ""
 
     def is_shared_whole(self, record: Record) -> bool:
         """Whether the record and all sessions that it rests on are shared as a whole."""
-        sources = self._placing.of(documents_of(record))
+        sources = self._sources(documents_of(record))
         levels = (record.provenance.visibility, *(source.visibility for source in sources))
         return bool(sources) and "private" not in levels and may_hold(record.pool, sources)
 

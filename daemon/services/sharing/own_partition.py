@@ -55,7 +55,7 @@ from ..write_thread import Writer
 from .gate import ShareGate
 from .partition_key import SEED_BYTES, PartitionKey, load_key, make_key, verified_head
 from .rendering import gone, is_gone, line_bytes, preview, preview_inv, rendered, revision, texts_of
-from .share_plan import Planned, SharePlan
+from .share_plan import PlannedLine, SharePlan
 
 GROUP = 256
 """Most lines of one commit: captures wait for the write thread meanwhile."""
@@ -245,7 +245,7 @@ class OwnPartition:
         if due:
             reach("share:offered")
 
-    def _commit_offers(self, opened: ShareOpened, steps: Sequence[Planned]) -> None:
+    def _commit_offers(self, opened: ShareOpened, steps: Sequence[PlannedLine]) -> None:
         """Commit lines, on the write thread, but for records that changed since they were planned."""
         entry = self._entry_of(opened.pool)
         if entry.opened.partition != opened.partition or not entry.is_open:
@@ -442,11 +442,11 @@ class OwnPartition:
         return following
 
 
-def _is_due(step: Planned, now: int) -> bool:
+def _is_due(step: PlannedLine, now: int) -> bool:
     return not step.why_not and step.due <= now
 
 
-def _item(step: Planned) -> OutboxItem:
+def _item(step: PlannedLine) -> OutboxItem:
     if step.what == "inv":
         line = preview_inv(step.ref, step.until)
     else:

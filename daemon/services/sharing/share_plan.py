@@ -24,7 +24,7 @@ from .rendering import revision, says_the_same
 OUTBOX_MICROS = OUTBOX_HOURS * 3600 * 1_000_000
 
 
-class Planned(NamedTuple):
+class PlannedLine(NamedTuple):
     """A line to come. `record`: the one that an `add` is rendered from; `ref`: the line that an `inv` names; `due`:
     microseconds, 0 for the next push; `why_not`: why it stays here all the same."""
 
@@ -67,7 +67,7 @@ class SharePlan:
         self._stores, self._gate = stores, gate
         self._known = OperationCache(stores)
 
-    def steps(self, entry: ShareEntry) -> tuple[Planned, ...]:
+    def steps(self, entry: ShareEntry) -> tuple[PlannedLine, ...]:
         """Return all lines to come, due or not, and those that are held."""
         if not entry.is_open:
             return ()
@@ -89,7 +89,7 @@ class SharePlan:
             if is_open and not (is_from_team(record) or self._goes_by_itself(entry, record)):
                 yield record, self._gate.why_not(record, pool)
 
-    def _steps(self, entry: ShareEntry) -> Iterator[Planned]:
+    def _steps(self, entry: ShareEntry) -> Iterator[PlannedLine]:
         pool = entry.opened.pool
         choices, told = self._stores.sharing.choices(pool), told_of(self._stores, entry)
         for offered in told.lines.values():
@@ -102,7 +102,7 @@ class SharePlan:
         ]
         yield from reversed(coming)  # oldest first
 
-    def _after(self, entry: ShareEntry, offered: Offered, told: Told, is_wanted: bool) -> Iterator[Planned]:
+    def _after(self, entry: ShareEntry, offered: Offered, told: Told, is_wanted: bool) -> Iterator[PlannedLine]:
         """Yield the lines that follow one that the others have; a forgotten record needs none."""
         record = self._stores.records.get(offered.id)
         if record is None:
@@ -112,7 +112,7 @@ class SharePlan:
         judged = msgspec.structs.replace(record, status="active") if is_archived else record
         if not is_wanted or self._gate.why_not(judged, entry.opened.pool):
             if not (ref in told.invalidated or self._is_disputed(entry, ref)):
-                yield Planned("inv", record.id, ref=ref, until=_until(record))
+                yield PlannedLine("inv", record.id, ref=ref, until=_until(record))
         elif not is_archived:
             yield from self._anew(offered, record, ref, ref in told.invalidated)
 
@@ -121,18 +121,20 @@ class SharePlan:
         lines = self._stores.sharing.invalidating(entry.opened.pool, ref)
         return any(line.partition not in entry.partitions for line in lines)
 
-    def _anew(self, offered: Offered, record: Record, ref: str, is_invalidated: bool) -> Iterator[Planned]:
+    def _anew(self, offered: Offered, record: Record, ref: str, is_invalidated: bool) -> Iterator[PlannedLine]:
         """Yield the lines that tell a changed record, or one that came back, anew."""
+        if record.rev == offered.rev and not is_invalidated:
+            return
         before = revision(self._stores, offered)
         if before is None:
-            yield Planned("add", record.id, record)
+            yield PlannedLine("add", record.id, record)
         elif is_invalidated:
-            yield Planned("add", record.id, record, of=(ref,))
+            yield PlannedLine("add", record.id, record, of=(ref,))
         elif not says_the_same(before, record):
-            yield Planned("inv", record.id, ref=ref)
-            yield Planned("add", record.id, record, of=(ref,))
+            yield PlannedLine("inv", record.id, ref=ref)
+            yield PlannedLine("add", record.id, record, of=(ref,))
 
-    def _first(self, entry: ShareEntry, record: Record, choice: bool | None) -> Iterator[Planned]:
+    def _first(self, entry: ShareEntry, record: Record, choice: bool | None) -> Iterator[PlannedLine]:
         """Yield the line of a record that the others do not have."""
         if choice is False or record.status == "retired":
             return
@@ -140,9 +142,9 @@ class SharePlan:
             return
         why_not = self._gate.why_not(record, entry.opened.pool)
         if choice:
-            yield Planned("add", record.id, record, why_not=why_not)
+            yield PlannedLine("add", record.id, record, why_not=why_not)
         elif not why_not:
-            yield Planned("add", record.id, record, due=record.learned_at + OUTBOX_MICROS)
+            yield PlannedLine("add", record.id, record, due=record.learned_at + OUTBOX_MICROS)
 
     def _goes_by_itself(self, entry: ShareEntry, record: Record) -> bool:
         """Whether a record is of sessions that are shared as a whole, and memd learnt it since the user said so."""
