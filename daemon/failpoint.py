@@ -54,6 +54,7 @@ NAMES = (
     "remote:answered",  # the server answered, nothing is taken
     "remote:taken",  # its statements are in the archive, the call is not settled
     "remote:settled",  # the call is settled
+    "share:offered",  # the lines that are due are in the journal, nobody has them
     "close:synced",  # a clean stop flushed everything, the mark is unchanged
 )
 """All fail points, in the order of the code."""

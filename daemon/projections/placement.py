@@ -27,6 +27,9 @@ class SourcePool(NamedTuple):
     agent: str = ""
 
 
+PROJECT = "project/"
+"""Prefix of the pools of projects."""
+
 AGENT = "agent/"
 """Prefix of the pools of agents."""
 
@@ -87,6 +90,13 @@ class Placing:
     def narrowed(self, record: Record) -> Record:
         """Return the record in the pool and with the visibility that its sources allow."""
         return narrowed(record, self.of(documents_of(record)))
+
+    def visibility(self, record: Record) -> Visibility:
+        """Return who may see a new record: as many as all its sources allow, in their own project (P7)."""
+        sources = self.of(documents_of(record))
+        if not (record.pool.startswith(PROJECT) and may_hold(record.pool, sources)):
+            return "private"
+        return VISIBILITIES[min(VISIBILITIES.index(source.visibility) for source in sources)]
 
     def may_rest(self, record: Record, evidence: Evidence) -> bool:
         """Whether a record may get this evidence without a source that is narrower than itself."""

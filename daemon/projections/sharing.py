@@ -29,7 +29,8 @@ from .records import digest
 
 class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shared project. `partitions`: all own ones, the present one last; `count`, `lamport`: of the present one, with
-    the lines of others considered."""
+    the lines of others considered. `past`: lines of earlier partitions that the others have. `whole_since`: from when
+    on sessions are shared as a whole, microseconds, 0 for none."""
 
     opened: ShareOpened
     at: str
@@ -39,6 +40,8 @@ class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     count: int = 0
     lamport: int = 0
     delivered: Delivered | None = None
+    past: dict[str, int] = {}
+    whole_since: int = 0
 
 
 class PartnerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,7 +100,7 @@ class SharingTable(FoldTables):
     def apply(self, batch: OperationBatch, entry: Logged) -> None:
         match entry.operation:
             case ShareOpened() as opened:
-                self._open(batch, opened, from_micros(entry.at))
+                self._open(batch, opened, entry.at)
             case ShareClosed() as closed:
                 self._change(batch, closed.pool, is_open=False, withdraw=closed.withdraw)
             case ShareChosen() as chosen:
@@ -117,15 +120,18 @@ class SharingTable(FoldTables):
                 pass
 
     # --- own -----------------------------------------------------------------------------------------------------
-    def _open(self, batch: OperationBatch, opened: ShareOpened, at: str) -> None:
+    def _open(self, batch: OperationBatch, opened: ShareOpened, at: int) -> None:
         before = self._share_in(batch, opened.pool)
-        entry = ShareEntry(opened=opened, at=at, partitions=(opened.partition,))
+        entry = ShareEntry(opened=opened, at=from_micros(at), partitions=(opened.partition,))
         if before is not None:
             entry = _replace(before, opened=opened, is_open=True, withdraw=False)
-            if before.opened.partition != opened.partition:
+            if (last := before.opened.partition) != opened.partition:
                 own = (*before.partitions, opened.partition)
-                entry = _replace(entry, partitions=own, count=0, delivered=None)
-        batch.put(digest(opened.pool), _encode(entry), db=self._table("shares"))
+                count = before.delivered.count if before.delivered and not before.withdraw else 0
+                past = {**before.past, last: count}
+                entry = _replace(entry, partitions=own, count=0, delivered=None, past=past)
+        since = (entry.whole_since or at) if opened.new_sessions else 0
+        batch.put(digest(opened.pool), _encode(_replace(entry, whole_since=since)), db=self._table("shares"))
 
     def _share_in(self, batch: OperationBatch, pool: str) -> ShareEntry | None:
         stored = batch.get(digest(pool), db=self._table("shares"))
@@ -197,6 +203,11 @@ class SharingTable(FoldTables):
         stored = self._value("shares", digest(pool), "a share")
         return _share.decode(stored) if stored else None
 
+    def shares_session(self, pool: str, at: int) -> bool:
+        """Whether a session of a pool that begins at a time (microseconds) is shared as a whole."""
+        entry = self.share(pool) if pool else None
+        return entry is not None and entry.is_open and 0 < entry.whole_since <= at
+
     def shares(self) -> list[ShareEntry]:
         """Return all shared projects by pool, also closed ones."""
         rows = map(_share.decode, self._values("shares", "a share"))
@@ -204,6 +215,8 @@ class SharingTable(FoldTables):
 
     def own_lines(self, partition: str, first: int = 0) -> list[Offered]:
         """Return the lines of an own partition in order, from number `first` on."""
+        if not partition:
+            return []
         rows = map(_offered.decode, self._values("share_lines", "a shared line", partition.encode()))
         return [offered for offered in rows if offered.n >= first]
 

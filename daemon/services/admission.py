@@ -23,6 +23,21 @@ NAME_LIMIT = 512
 PATH_LIMIT = 4096
 
 
+RESERVED = frozenset({"memd", "team"})
+"""Hosts that only memd names: its own documents, and those of the other authors of shared projects."""
+
+
+def host_of(document: str) -> str:
+    """Return the host in a document's id."""
+    return document.partition(":")[0]
+
+
+def check_host(origin: Origin) -> None:
+    """Raise InvalidRequest if a client names a host that only memd may name."""
+    if (host := host_of(origin.document)) in RESERVED:
+        raise InvalidRequest(f"the host {host!r} is reserved for memd", hint="name your tool as the host")
+
+
 def admit(gate: SecretGate, origin: Origin, event: AnyEvent) -> Captured:
     """Return the capture of an event of an origin that has passed the gate. Raises NaiveTime, TooLarge or
     InvalidRequest."""

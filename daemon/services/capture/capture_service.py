@@ -12,6 +12,7 @@ from ....protocol.reply import AnyData, Taken
 from ....protocol.request import Capture, Remember
 from ....stages.secrets.scan import SecretSpan
 from ...config import Config
+from ..admission import check_host
 from ..core import Core
 from ..service import CaptureHandler, CaptureRequest, Handlers, Respond, Service, owner
 from ..write_thread import WriteThread
@@ -83,6 +84,7 @@ class CaptureService(Service):
         jobs: list[CaptureJob] = []
         for request, respond in arrived:
             try:
+                check_host(request.origin)
                 clean = self._gate.envelope(request)
             except MemdError as error:
                 respond(error)

@@ -14,6 +14,7 @@ import msgspec
 
 from ....protocol.errors import Forgotten, MemdError, StoreError, Unavailable, by_code
 from ....protocol.event import Captured, Noted, Origin, Returned, SessionEnded
+from ....protocol.instant import micros
 from ....protocol.operation import (
     Added,
     AnyOperation,
@@ -25,13 +26,14 @@ from ....protocol.operation import (
     Updated,
 )
 from ....protocol.pauses import Skip
-from ....protocol.record import LIVE, explicit_id
+from ....protocol.record import LIVE, Record, explicit_id
 from ....protocol.reply import AnyData, Refusal, Remembered, Taken
 from ....protocol.request import Capture, Remember
 from ....protocol.secret_gate import SecretGate
 from ....protocol.wire import problem
 from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import SecretSpan
+from ...projections.placement import Placing, visible_to
 from ...projections.stores import Stores
 from ...storage.archive import Fate
 from ..admission import admit, bug
@@ -108,6 +110,7 @@ class CaptureWriter:
         self._projects_at = 0
         self._joins = TurnJoins(find)
         self._families = SessionFamilies(stores)
+        self._placing = Placing(stores.sources, stores.aliases)
 
     def admitted(self, jobs: Sequence[CaptureJob]) -> list[CaptureJob]:
         """Return the jobs that can be written, with their captures; answer the others with an error."""
@@ -239,6 +242,8 @@ class CaptureWriter:
                 opened.add(job.document)
                 origin, at = job.request.origin, job.captures[0].event.at
                 project = self._openings.pool(origin, at)
+                if self._is_shared(origin, project, at):
+                    origin = msgspec.structs.replace(origin, visibility="shared")
                 if self._stores.forgotten.names(job.document):
                     origin = msgspec.structs.replace(origin, title="")
                 family = self._families.of(job.document, origin.host, job.captures)
@@ -246,6 +251,12 @@ class CaptureWriter:
                     SessionOpened(document=job.document, origin=origin, project=project, at=at, family=family)
                 )
         return operations
+
+    def _is_shared(self, origin: Origin, project: str, at: str) -> bool:
+        """Whether the user shares the new sessions of a project as a whole (G7), and this is one that goes on now."""
+        if not (project and origin.live and origin.visibility == "private"):
+            return False
+        return self._stores.sharing.shares_session(self._stores.aliases.home(project), micros(at))
 
     def _resumed(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
         """Resume live sessions that had ended and go on; they will end once more."""
@@ -286,13 +297,16 @@ class CaptureWriter:
             if before is None:
                 steps = (Step("door", "stored word for word; the worker refines it later"),)
                 decision = Decision(action="add", reason="the user asked memd to remember this", steps=steps)
-                record = provisional(captured.document, event, pool)
+                record = self._visible(provisional(captured.document, event, pool))
                 operations[id] = Added(record=record, decision=decision)
             elif job.fates[0] == "changed" and before.status in LIVE and not is_edited(before):
-                record = provisional(captured.document, event, pool, before.rev + 1)
+                record = self._visible(provisional(captured.document, event, pool, before.rev + 1))
                 decision = Decision(action="update", reason="the turn was sent again with different text")
                 operations[id] = Updated(record=record, decision=decision)
         return list(operations.values())
+
+    def _visible(self, record: Record) -> Record:
+        return visible_to(record, self._placing.visibility(record))
 
     def _pool_of(self, document: str, event: Noted) -> tuple[str, bool]:
         """Return the pool of a remembered text, and whether its subject may still lead to another one.

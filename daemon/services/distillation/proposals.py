@@ -13,7 +13,7 @@ import msgspec
 from ....protocol.operation import Added, AnyOperation, Decision, Merged, Neighbour, Updated
 from ....protocol.record import LEARNINGS, LIVE, Record
 from ....stages.batch import Proposal
-from ...projections.placement import Placing
+from ...projections.placement import Placing, visible_to
 from ...projections.stores import Stores
 from ..statements import is_edited
 from ..withdrawal import is_withdrawn
@@ -57,8 +57,8 @@ def operations_of(
     placing = Placing(stores.sources, stores.aliases)
     for proposal in proposals:
         record = msgspec.structs.replace(proposal.record, learnings=lessons.get(proposal.record.id, {}))
-        record, decision = _placed(stores, placing, record), _noted(proposal.decision)
         before = made.get(record.id) or known.get(record.id)
+        record, decision = _placed(stores, placing, record, before), _noted(proposal.decision)
         if before is not None and before.status == "hidden":
             continue  # undone: the same turn does not bring it back
         if decision.action == "noop":
@@ -135,9 +135,12 @@ def _takes_its_place(stores: Stores, before: Record, decision: Decision) -> bool
     return is_withdrawn(stores, before)  # its source says it again
 
 
-def _placed(stores: Stores, placing: Placing, record: Record) -> Record:
-    """Move a record to the pool where it may be; it takes no key from another record there."""
+def _placed(stores: Stores, placing: Placing, record: Record, before: Record | None) -> Record:
+    """Move a record to the pool where it may be, as visible as its sources allow, or as it was `before`; it takes no
+    key from another record there."""
     placed = placing.narrowed(record)
+    visibility = before.provenance.visibility if before else placing.visibility(placed)
+    placed = placing.narrowed(visible_to(placed, visibility))
     if placed.pool == record.pool or not placed.key:
         return placed
     holder = stores.records.holding_key(placed.pool, placed.key)

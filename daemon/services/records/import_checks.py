@@ -19,7 +19,7 @@ from ....protocol.operation import PoolOpened, SessionOpened
 from ....protocol.record import Record, Span
 from ....protocol.reply import ExportedRecord
 from ....protocol.text_limits import TEXT_LIMIT
-from ..admission import NAME_LIMIT, PATH_LIMIT
+from ..admission import NAME_LIMIT, PATH_LIMIT, host_of
 
 LARGEST = 2**53
 """Largest integer: as microseconds it is in the year 2255."""
@@ -47,6 +47,7 @@ def check_record(exported: ExportedRecord) -> None:
         raise InvalidRequest("the record has no provenance", hint="every imported record must name its source")
     for span in (*provenance.spans, *(item.span for item in provenance.evidence)):
         _check_span(span)
+        _check_author(span.document)
     _check_time(provenance.said_at)
     planned = record.review.next if record.review else ""
     for time in (
@@ -63,6 +64,8 @@ def check_session(opened: SessionOpened) -> None:
     origin = opened.origin
     if not (origin.host and origin.session and 0 < len(opened.document) <= NAME_LIMIT >= len(origin.document)):
         raise InvalidRequest("a session must name its document, host and session, of at most 512 characters")
+    for document in (opened.document, origin.document):
+        _check_author(document)
     if len(origin.cwd) > PATH_LIMIT:
         raise TooLarge(f"the folder's path has {len(origin.cwd):,} characters", hint=f"at most {PATH_LIMIT:,}")
     if opened.project:
@@ -80,6 +83,12 @@ def check_pool(opened: PoolOpened) -> None:
 def _check_pool(pool: str) -> None:
     if not _POOL.fullmatch(pool):
         raise InvalidRequest(f"{pool[:60]!r} is not a valid pool")
+
+
+def _check_author(document: str) -> None:
+    """Raise InvalidRequest for words of another author of a shared project, which arrive by `memd share pull` alone."""
+    if host_of(document) == "team":
+        raise InvalidRequest("another author shared this record", hint="`memd share pull` takes it from its author")
 
 
 def _check_time(text: str) -> None:

@@ -1,59 +1,468 @@
-"""The own partition of a shared project: what may leave, what leaves, and what the others have of it (H1, W5, A2)."""
+"""The own partition of a shared project: what may leave, what leaves, and what the others have of it (H1, W5, A2).
+
+Invariants: a line is in the journal before anyone can carry it; the lines are rendered from the journal, so that a lost
+copy of the partition can be made again; a partition is written by one home, and another one follows if it is not.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ....protocol.errors import InvalidRequest, NotFound, StoreError
+from ....protocol.instant import from_micros
+from ....protocol.operation import AnyOperation, Delivered, Offered, ShareChosen, ShareClosed, ShareOpened
+from ....protocol.record import Record
 from ....protocol.share import (
+    TAKEN_SEGMENTS,
     CloseShare,
     GetOutbox,
     NoteDelivered,
     OfferRecords,
     OpenShare,
     Outbox,
+    OutboxItem,
     PreparedShare,
     PrepareShare,
     RenewPartition,
     ReviewShare,
+    SegmentData,
+    ShareCandidate,
     ShareReview,
 )
+from ....protocol.shared_lines import (
+    MOST_LINES,
+    SEGMENT,
+    Head,
+    MalformedShare,
+    ShareMark,
+    check_hashes,
+    line_hash,
+    segment_hash,
+    segments_of,
+    shown_name,
+    tip_of,
+)
+from ...failpoint import reach
+from ...projections.aliases import parts_of
 from ...projections.sharing import ShareEntry
 from ..core import Core
+from ..outgoing_screen import secrets_in
 from ..write_thread import Writer
+from .gate import ShareGate
+from .partition_key import SEED_BYTES, PartitionKey, load_key, make_key, verified_head
+from .rendering import gone, is_gone, line_bytes, preview, preview_inv, rendered, revision, texts_of
+from .share_plan import PlannedLine, SharePlan
+
+GROUP = 256
+"""Most lines of one commit: captures wait for the write thread meanwhile."""
+
+BLIND_BYTES = 16
+SHOWN_IDS = 5
+
+
+class _Sent(NamedTuple):
+    """What the last rendering of a partition had."""
+
+    epoch: int
+    lines: int
+    gone: int
 
 
 class OwnPartition:
     """Offers, renders and signs the user's lines."""
 
     def __init__(self, core: Core, writer: Writer) -> None:
-        self._core, self._writer = core, writer
+        self._core, self._writer, self._stores = core, writer, core.stores
+        self._gate = ShareGate(core.stores)
+        self._plan = SharePlan(core.stores, self._gate)
+        self._sent: dict[str, list[_Sent]] = {}
 
+    # --- opening and closing -----------------------------------------------------------------------------------------
     def open(self, request: OpenShare) -> ShareEntry:
-        raise NotImplementedError
+        """Share a project, or change how. Raises NotFound, and InvalidRequest for a pool that no project has."""
+        pool, mark = self._project(request.pool)
+        before = self._stores.sharing.share(pool)
+        opened = before.opened if before else ShareOpened(pool=pool, partition="", root=mark.root, remote=mark.remote)
+        whole = opened.new_sessions if request.new_sessions is None else request.new_sessions
+        address = request.address or opened.address
+        if secrets_in(address):
+            raise InvalidRequest("the address holds a password", hint="let git's credential helper keep the password")
+        if before is not None and not before.is_open:
+            whole = bool(request.new_sessions)
+        opened = msgspec.structs.replace(
+            opened, address=address, name=shown_name(request.name or opened.name), new_sessions=whole
+        )
+        is_new = before is None or (before.withdraw and self._has_left(before))
+        if request.dry_run:
+            at = before.at if before else from_micros(self._core.world.now())
+            known = before or ShareEntry(opened=opened, at=at)
+            return msgspec.structs.replace(known, opened=opened, is_open=True, withdraw=False)
+        if is_new:
+            return self._begin(opened)
+        assert before is not None
+        if opened != before.opened or not before.is_open:
+            self._commit([opened])
+        return self._entry_of(pool)
+
+    def _project(self, name: str) -> tuple[str, ShareMark]:
+        """Return the full name of a project's pool and its mark."""
+        pool = self._stores.aliases.home(self._core.directory.named(name))
+        names = self._stores.aliases.of_pool(pool)
+        marks = [(*parts_of(alias.name), alias.at) for alias in names if any(parts_of(alias.name))]
+        if not pool.startswith("project/") or not marks:
+            raise InvalidRequest(
+                f"{self._core.directory.title(pool) or pool} is not a project with a git repository",
+                hint="only the memory of a repository's project can be shared; `memd scope move` moves records there",
+            )
+        root, remote, _ = max(marks, key=lambda mark: (bool(mark[0]) + bool(mark[1]), -mark[2]))
+        return pool, ShareMark(root=root, remote=remote)
+
+    def _has_left(self, entry: ShareEntry) -> bool:
+        """Whether nothing of a withdrawn partition is left at the remote. Raises InvalidRequest otherwise."""
+        delivered = entry.delivered
+        if delivered is not None and delivered.gone < delivered.count:
+            raise InvalidRequest("the lines are not withdrawn yet", hint="`memd share push` first, then share anew")
+        return True
+
+    def _begin(self, opened: ShareOpened) -> ShareEntry:
+        """Begin a partition with a new key."""
+        key = make_key(self._core.places.share, self._core.world.token(SEED_BYTES))
+        self._commit([msgspec.structs.replace(opened, partition=key.partition)])
+        return self._entry_of(opened.pool)
 
     def close(self, request: CloseShare) -> ShareEntry:
-        raise NotImplementedError
+        """End sharing a project. Raises NotFound."""
+        entry = self._entry(request.pool)
+        if entry.is_open or (request.withdraw and not entry.withdraw):
+            self._commit([ShareClosed(pool=entry.opened.pool, withdraw=request.withdraw)])
+        return self._entry_of(entry.opened.pool)
 
+    def _entry(self, name: str) -> ShareEntry:
+        pool = self._stores.aliases.home(self._core.directory.named(name))
+        entry = self._stores.sharing.share(pool)
+        if entry is None:
+            title = self._core.directory.title(pool) or pool
+            raise NotFound(f"the memory of {title} is not shared", hint="`memd share on` shares a project's memory")
+        return entry
+
+    def _open_entry(self, name: str) -> ShareEntry:
+        entry = self._entry(name)
+        if not entry.is_open:
+            raise InvalidRequest("this project is not shared any more", hint="`memd share on` shares it again")
+        return entry
+
+    def _entry_of(self, pool: str) -> ShareEntry:
+        entry = self._stores.sharing.share(pool)
+        assert entry is not None
+        return entry
+
+    def _commit(self, operations: Sequence[AnyOperation]) -> None:
+        if operations:
+            self._writer.run(lambda: self._stores.commit(operations)).result()
+
+    # --- the user's word ---------------------------------------------------------------------------------------------
     def review(self, request: ReviewShare) -> ShareReview:
-        raise NotImplementedError
+        """List the records that the user has not decided on. Raises NotFound, InvalidRequest."""
+        records = self._plan.undecided(self._open_entry(request.pool))
+        listed = tuple(ShareCandidate(record=record, why_not=why_not) for record, why_not in records[: request.limit])
+        return ShareReview(candidates=listed, left=len(records) - len(listed))
 
     def choose(self, request: OfferRecords) -> Outbox:
-        raise NotImplementedError
+        """Note which records the user shares or keeps. Raises NotFound, and InvalidRequest for one of another pool."""
+        entry = self._open_entry(request.pool)
+        pool = entry.opened.pool
+        shared = [self._in_pool(id, pool).id for id in request.ids]
+        kept = [self._in_pool(id, pool).id for id in request.keep]
+        if request.all:
+            shared += [record.id for record, why_not in self._plan.undecided(entry) if not why_not]
+        shared = [id for id in dict.fromkeys(shared) if id not in kept]
+        choices = self._stores.sharing.choices(pool)
+        wanted = {False: [id for id in shared if choices.get(id) is not True]}
+        wanted[True] = [id for id in dict.fromkeys(kept) if choices.get(id) is not False]
+        self._commit([ShareChosen(pool=pool, ids=tuple(ids), keep=keep) for keep, ids in wanted.items() if ids])
+        return self.outbox(GetOutbox(pool=pool))
+
+    def _in_pool(self, id: str, pool: str) -> Record:
+        record = self._stores.records.named(id)
+        if record.pool != pool:
+            raise InvalidRequest(
+                f"{record.id[:8]} is not in this project", hint="`memd scope move ID POOL` moves a record there"
+            )
+        return record
 
     def outbox(self, request: GetOutbox) -> Outbox:
-        raise NotImplementedError
-
-    def prepare(self, request: PrepareShare) -> PreparedShare:
-        raise NotImplementedError
-
-    def delivered(self, request: NoteDelivered) -> ShareEntry:
-        raise NotImplementedError
-
-    def renew(self, request: RenewPartition) -> ShareEntry:
-        raise NotImplementedError
+        """List all lines to come, and those that are held. Raises NotFound, InvalidRequest."""
+        return Outbox(items=tuple(map(_item, self._plan.steps(self._open_entry(request.pool)))))
 
     def waiting(self, entry: ShareEntry) -> int:
         """Return the number of records in the outbox."""
-        raise NotImplementedError
+        return len({step.id for step in self._plan.steps(entry)})
 
     def undecided(self, entry: ShareEntry) -> int:
         """Return the number of records that the user may share and has not decided on."""
-        raise NotImplementedError
+        return sum(not why_not for _, why_not in self._plan.undecided(entry))
+
+    # --- the lines ---------------------------------------------------------------------------------------------------
+    def prepare(self, request: PrepareShare) -> PreparedShare:
+        """Offer what is due, unless a later page is asked for, and render the partition.
+
+        Raises NotFound, StoreError, and InvalidRequest if it is not shared or a line holds a secret by today's rules.
+        """
+        entry = self._entry(request.pool)
+        if not (entry.is_open or entry.withdraw):
+            raise InvalidRequest("this project is not shared any more", hint="`memd share on` shares it again")
+        key = load_key(self._core.places.share, entry.opened.partition)
+        if request.dry_run:
+            return self._foreseen(entry)
+        if key is None:
+            if entry.withdraw:
+                raise StoreError(
+                    "the key of the own lines is lost, so memd can't withdraw them",
+                    hint=f"delete the ref refs/memd/v1/{entry.opened.partition} on the remote",
+                )
+            entry = self._follow(entry)
+            key = load_key(self._core.places.share, entry.opened.partition)
+        if key is None:
+            raise StoreError("memd can't read the key that it has just written", hint="check the disk")
+        if not request.first:
+            self._offer(entry)
+        return self._rendered(self._entry_of(entry.opened.pool), key, request.first)
+
+    def _offer(self, entry: ShareEntry) -> None:
+        due = [step for step in self._plan.steps(entry) if _is_due(step, self._core.world.now())]
+        if entry.count + len(due) > MOST_LINES:
+            raise InvalidRequest(
+                f"a partition has at most {MOST_LINES:,} lines",
+                hint="`memd share off --withdraw`, then `memd share on`, begins a new one",
+            )
+        for start in range(0, len(due), GROUP):
+            group = due[start : start + GROUP]
+            self._writer.run(partial(self._commit_offers, entry.opened, group)).result()
+        if due:
+            reach("share:offered")
+
+    def _commit_offers(self, opened: ShareOpened, steps: Sequence[PlannedLine]) -> None:
+        """Commit lines, on the write thread, but for records that changed since they were planned."""
+        entry = self._entry_of(opened.pool)
+        if entry.opened.partition != opened.partition or not entry.is_open:
+            return
+        lines: list[Offered] = []
+        for step in steps:
+            record = self._stores.records.get(step.id)
+            if step.what == "add":
+                if record is None or record != step.record or self._gate.why_not(record, opened.pool):
+                    continue
+                line = self._line(entry, len(lines), what="add", id=record.id, rev=record.rev, of=step.of)
+                lines.append(msgspec.structs.replace(line, hash=line_hash(rendered(line, record))))
+            else:
+                line = self._line(entry, len(lines), what="inv", ref=step.ref, until=step.until)
+                lines.append(msgspec.structs.replace(line, hash=line_hash(rendered(line, None))))
+        if lines:
+            self._stores.commit(lines)
+
+    def _line(self, entry: ShareEntry, after: int, **fields: Any) -> Offered:
+        """Return a line without its hash, the one so many lines after the last one of the partition."""
+        return Offered(
+            pool=entry.opened.pool,
+            partition=entry.opened.partition,
+            n=entry.count + after,
+            lamport=entry.lamport + 1 + after,
+            at=self._core.world.now(),
+            blind=self._core.world.token(BLIND_BYTES),
+            hash=b"",
+            **fields,
+        )
+
+    def invalidate(self, pool: str, ref: str, until: str = "", why: str = "") -> None:
+        """Tell everybody with the next push that a line is wrong. Called on the write thread; once more is nothing."""
+        entry = self._stores.sharing.share(pool)
+        if entry is None or not entry.is_open:
+            return
+        own = self._stores.sharing.invalidating(pool, ref)
+        if any(line.partition == entry.opened.partition for line in own):
+            return
+        line = self._line(entry, 0, what="inv", ref=ref, until=until, why=why)
+        self._stores.commit([msgspec.structs.replace(line, hash=line_hash(rendered(line, None)))])
+
+    def _rendered(self, entry: ShareEntry, key: PartitionKey, first: int) -> PreparedShare:
+        opened, lines = entry.opened, self._stores.sharing.own_lines(entry.opened.partition)
+        is_absent = [entry.withdraw or is_gone(self._stores, offered) for offered in lines]
+        hashes = _hashes(lines)
+        known = _known(entry)
+        epoch = known.epoch + (sum(is_absent) > known.gone)
+        self._note_sent(opened.partition, _Sent(epoch, len(lines), sum(is_absent)))
+        head = Head(
+            share=ShareMark(root=opened.root, remote=opened.remote),
+            partition=opened.partition,
+            key="",
+            name=opened.name,
+            epoch=epoch,
+            count=len(lines),
+            tip=tip_of(hashes),
+            lamport=max((offered.lamport for offered in lines), default=0),
+            closed=entry.withdraw,
+            at=max((offered.at for offered in lines), default=0),
+        )
+        last = min(first + TAKEN_SEGMENTS, segments_of(len(lines)))
+        shown = slice(first * SEGMENT, last * SEGMENT)
+        data = self._bytes(lines[shown], is_absent[shown])
+        new = lines[known.lines :]
+        return PreparedShare(
+            pool=opened.pool,
+            partition=opened.partition,
+            address=opened.address,
+            epoch=epoch,
+            count=len(lines),
+            head=key.signed(msgspec.structs.replace(head, key=key.public.hex())),
+            hashes=tuple(hashes),
+            segments=tuple(
+                SegmentData(first + number, b"".join(data[number * SEGMENT : (number + 1) * SEGMENT]))
+                for number in range(last - first)
+            ),
+            next=last if last < segments_of(len(lines)) else 0,
+            added=sum(offered.what == "add" and not is_absent[offered.n] for offered in new),
+            retired=sum(offered.what == "inv" and not is_absent[offered.n] for offered in new),
+            gone=max(0, sum(is_absent) - known.gone),
+            held=self._held(entry),
+        )
+
+    def _bytes(self, lines: Sequence[Offered], is_absent: Sequence[bool]) -> list[bytes]:
+        """Return the lines' bytes with their newlines. Raises InvalidRequest if the rules of today find a secret."""
+        holding: list[str] = []
+        data: list[bytes] = []
+        for offered, absent in zip(lines, is_absent, strict=True):
+            if not absent and self._holds_secret(offered):
+                holding.append(offered.id)
+            data.append((gone(offered) if absent else line_bytes(self._stores, offered)) + b"\n")
+        if holding:
+            ids = ", ".join(id[:8] for id in holding[:SHOWN_IDS])
+            raise InvalidRequest(
+                f"the rules of today find a secret in {len(holding)} shared records ({ids}): memd sends nothing",
+                hint="`memd forget ID` or `memd scan` removes it, then push again; the others may have it already",
+            )
+        return data
+
+    def _holds_secret(self, offered: Offered) -> bool:
+        record = revision(self._stores, offered) if offered.what == "add" else None
+        texts = texts_of(record) if record else (offered.until, offered.why)
+        return any(secrets_in(words) for words in texts)
+
+    def _foreseen(self, entry: ShareEntry) -> PreparedShare:
+        """Return what the next push would send, without a head or segments: nothing is offered or signed."""
+        known, opened = _known(entry), entry.opened
+        lines = self._stores.sharing.own_lines(opened.partition)
+        absent = sum(entry.withdraw or is_gone(self._stores, offered) for offered in lines)
+        due = [step for step in self._plan.steps(entry) if _is_due(step, self._core.world.now())]
+        coming = [step.what for step in due]
+        if not entry.withdraw:
+            coming += [line.what for line in lines[known.lines :] if not is_gone(self._stores, line)]
+        return PreparedShare(
+            pool=opened.pool,
+            partition=opened.partition,
+            address=opened.address,
+            epoch=known.epoch + (absent > known.gone),
+            count=len(lines) + len(due),
+            head=b"",
+            added=coming.count("add"),
+            retired=coming.count("inv"),
+            gone=max(0, absent - known.gone),
+            held=self._held(entry),
+        )
+
+    def _held(self, entry: ShareEntry) -> tuple[OutboxItem, ...]:
+        return tuple(_item(step) for step in self._plan.steps(entry) if step.why_not)
+
+    # --- what the others have ----------------------------------------------------------------------------------------
+    def delivered(self, request: NoteDelivered) -> ShareEntry:
+        """Note what the remote has. Raises NotFound, and InvalidRequest for lines that this home did not write."""
+        entry = self._entry(request.pool)
+        known = _known(entry)
+        if request.partition != entry.opened.partition:
+            raise InvalidRequest("this is not the present own partition", hint="prepare the share again")
+        is_impossible = not (0 <= request.count <= entry.count and 0 <= request.epoch <= known.epoch + 1)
+        if is_impossible or (request.epoch, request.count) < (known.epoch, known.lines):
+            raise InvalidRequest(
+                f"the remote can't have {request.count} lines in epoch {request.epoch} of this partition",
+                hint="another device may write it too: `memd share push` begins a new one",
+            )
+        if (request.epoch, request.count) != (known.epoch, known.lines) or entry.delivered is None:
+            absent = self._gone_then(request, known)
+            delivered = Delivered(
+                pool=entry.opened.pool,
+                partition=request.partition,
+                epoch=request.epoch,
+                count=request.count,
+                gone=absent,
+                commit=request.commit,
+            )
+            self._commit([delivered])
+        return self._entry_of(entry.opened.pool)
+
+    def _note_sent(self, partition: str, sent: _Sent) -> None:
+        """Remember the fewest lines that were gone in a rendering of this epoch and count."""
+        others = [other for other in self._sent.get(partition, []) if other[:2] != sent[:2]]
+        before = [other for other in self._sent.get(partition, []) if other[:2] == sent[:2]]
+        self._sent[partition] = [*others[-SHOWN_IDS:], min([*before, sent])]
+
+    def _gone_then(self, request: NoteDelivered, known: _Sent) -> int:
+        """Return how many lines were gone in what the remote has, at least: fewer only cost an epoch more."""
+        sent = self._sent.get(request.partition, [])
+        return next((other.gone for other in sent if other[:2] == (request.epoch, request.count)), known.gone)
+
+    def renew(self, request: RenewPartition) -> ShareEntry:
+        """Begin a new partition because another home writes the present one too. Raises NotFound, InvalidRequest."""
+        entry = self._open_entry(request.pool)
+        try:
+            head = verified_head(request.head)
+            check_hashes(request.hashes, head)
+        except MalformedShare as error:
+            raise InvalidRequest(
+                f"the remote's head proves nothing: {error}", hint="push again: memd repairs it"
+            ) from error
+        if head.partition != entry.opened.partition:
+            raise InvalidRequest("the head is that of another partition", hint="`memd share pull` takes it")
+        lines = self._stores.sharing.own_lines(head.partition)
+        if head.count <= len(lines) and _hashes(lines[: head.count]) == list(request.hashes):
+            raise InvalidRequest("this home wrote all these lines", hint="push again")
+        return self._follow(entry)
+
+    def _follow(self, entry: ShareEntry) -> ShareEntry:
+        """Begin a new partition; what the others do not have of the last one is planned anew, and disputes follow."""
+        pool, last = entry.opened.pool, entry.opened.partition
+        delivered = entry.delivered.count if entry.delivered else 0
+        following = self._begin(entry.opened)
+        for offered in self._stores.sharing.own_lines(last, delivered):
+            if offered.what == "inv" and offered.ref.partition("/")[0] not in entry.partitions:
+                again = partial(self.invalidate, pool, offered.ref, offered.until, offered.why)
+                self._writer.run(again).result()
+        return following
+
+
+def _is_due(step: PlannedLine, now: int) -> bool:
+    return not step.why_not and step.due <= now
+
+
+def _item(step: PlannedLine) -> OutboxItem:
+    if step.what == "inv":
+        line = preview_inv(step.ref, step.until)
+    else:
+        assert step.record is not None
+        is_shown = not step.why_not
+        line = preview(step.record, step.of) if is_shown else ""
+    return OutboxItem(id=step.id, line=line, due=from_micros(step.due) if step.due else "", why_not=step.why_not)
+
+
+def _known(entry: ShareEntry) -> _Sent:
+    """Return what the others have of the present partition."""
+    delivered = entry.delivered
+    return _Sent(delivered.epoch, delivered.count, delivered.gone) if delivered else _Sent(0, 0, 0)
+
+
+def _hashes(lines: Sequence[Offered]) -> list[bytes]:
+    """Return the hashes of the lines' segments."""
+    starts = range(0, len(lines), SEGMENT)
+    return [segment_hash(offered.hash for offered in lines[start : start + SEGMENT]) for start in starts]
