@@ -47,7 +47,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Accepted(NamedTuple):
-    """What is new. `lines`: of the segments that came, by number; `fresh`: the lines after those that memd has, in order;
+    """What is new. `lines`: of the segments that came, by number; `fresh`: the lines after those that memd has;
     `gone`: lines that memd has and that became gone; `seen`: the segments read in this epoch; `is_whole`: whether these
     are all that memd has; `left`: lines that are still to be read; `wanted`: the segments to send next."""
 

@@ -137,7 +137,7 @@ class Taking:
             writer.run(lambda: self._stores.commit([arrived])).result()
 
     def _without_gone(self) -> tuple[tuple[Shift, ...], tuple[tuple[str, bool], ...]]:
-        """Return the new states of records that lines invalidated which become gone, and the changed marks for review."""
+        """Return the states and marks for review of records that change because lines become gone."""
         pool, partition = self._author.pool, self._author.partition
         belief, less = self._belief(), {(partition, number) for number in self._accepted.gone}
         refs = {taken.line.ref for number in self._accepted.gone if (taken := self._taken(number)) and taken.line.ref}
