@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from ...protocol.operation import Arrived, AuthorJudged, Invalidated, RecordJudged
+from ...protocol.operation import Added, Arrived, AuthorJudged, Invalidated, RecordJudged
 from ...protocol.record import TEAM, Record, record_id
 from ...protocol.shared_lines import MalformedShare, line_name, parse_line_name
 from ..projections.stores import Stores
@@ -120,6 +120,14 @@ def is_invalidated(stores: Stores, record: Record) -> bool:
             case _:
                 pass
     return False
+
+
+def first_until(stores: Stores, record: Record) -> str:
+    """Return until when a record holds by its own line, whatever retired it since."""
+    for entry in entries(stores, record.id):
+        if isinstance(entry.operation, Added) and entry.operation.record.id == record.id:
+            return entry.operation.record.valid_to
+    return ""
 
 
 def no_longer_invalidated(stores: Stores, documents: Iterable[str]) -> Iterator[Record]:

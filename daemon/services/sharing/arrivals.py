@@ -45,6 +45,7 @@ PARTITIONS = 64
 
 OWN = "it is your own partition: there is nothing to take"
 REVOKED = "you revoked this author as a source: `memd grant --back --source` shows the records again"
+ELSEWHERE = "memd takes this partition into another project"
 FORGOTTEN = "you forgot everything of this author"
 TOO_MANY = f"the project has {PARTITIONS} partitions already"
 
@@ -111,6 +112,9 @@ class Arrivals:
             return REVOKED
         if self._stores.forgotten.names(document):
             return FORGOTTEN
+        session = self._stores.sources.session(document)
+        if session is not None and session.opened.project != pool:
+            return ELSEWHERE
         is_full = partner is None and len(self._stores.sharing.partners(pool)) >= PARTITIONS
         return TOO_MANY if is_full else ""
 

@@ -13,7 +13,7 @@ from ....protocol.record import LIVE, Record
 from ....protocol.share import Standing
 from ...projections.sharing import PartnerEntry
 from ...projections.stores import Stores
-from ..shared_belief import SharedBelief, document_of, is_invalidated, name_of
+from ..shared_belief import SharedBelief, document_of, first_until, is_invalidated, name_of
 from ..statements import is_edited
 from .line_groups import reviews
 from .shared_records import status_of
@@ -53,9 +53,10 @@ def _own(stores: Stores, belief: SharedBelief, record: Record, before: Standing,
         line = belief.invalidation(name_of(record))
         if line is not None:
             return Shift(record.id, "retired", line.until, record.learned_at)
-        return Shift(record.id, status_of(record, standing), record.valid_to)
+        return Shift(record.id, status_of(record, standing), first_until(stores, record))
     if standing == "muted":
-        return Shift(record.id, "hidden", record.valid_to) if record.status in (*LIVE, "archived") else None
+        hides = record.status in (*LIVE, "archived") or is_invalidated(stores, record)
+        return Shift(record.id, "hidden", first_until(stores, record)) if hides else None
     if record.status not in LIVE or record.held or record.is_confirmed or is_edited(record):
         return None
     status = status_of(record, standing)
@@ -64,11 +65,16 @@ def _own(stores: Stores, belief: SharedBelief, record: Record, before: Standing,
 
 def _target(stores: Stores, belief: SharedBelief, record: Record, ref: str, now: int) -> Shift | None:
     """Return the new state of a record that the author invalidates, None if it stays."""
-    line = belief.invalidation(ref)
-    if line is None and is_invalidated(stores, record):
-        partner = belief.partners.get(record.provenance.source.partition(":")[2])
-        status = status_of(record, partner.standing) if record.is_team and partner else "active"
-        return Shift(record.id, status)
-    if line is not None and record.is_team and record.status in LIVE:
-        return Shift(record.id, "retired", line.until, now)
-    return None
+    line, was_invalidated = belief.invalidation(ref), is_invalidated(stores, record)
+    if line is None:
+        return revived(stores, record, belief) if was_invalidated else None
+    if was_invalidated and record.valid_to != line.until:
+        return Shift(record.id, "retired", line.until, record.retired_at)
+    return Shift(record.id, "retired", line.until, now) if record.is_team and record.status in LIVE else None
+
+
+def revived(stores: Stores, record: Record, belief: SharedBelief) -> Shift:
+    """Return the state of a record that no line invalidates any more."""
+    partner = belief.partners.get(record.provenance.source.partition(":")[2])
+    status = status_of(record, partner.standing) if record.is_team and partner else "active"
+    return Shift(record.id, status, first_until(stores, record))

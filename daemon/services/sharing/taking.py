@@ -18,7 +18,8 @@ from ..shared_belief import SharedBelief, is_invalidated, shared_id
 from ..write_thread import Writer
 from .acceptance import Accepted
 from .line_groups import Author, LineGroup, reviews, turns_of
-from .shared_records import ReadLine, read_line, status_of
+from .shared_records import ReadLine, read_line
+from .standings import revived
 
 GROUP = 64
 """Most lines of one commit: captures wait for one. A segment is a multiple of it."""
@@ -148,17 +149,10 @@ class Taking:
             if record is None or record.id in changed or belief.invalidation(ref, less=less) is not None:
                 continue
             if is_invalidated(self._stores, record):
-                shift = revived(record, belief)
+                shift = revived(self._stores, record, belief)
                 changed[record.id] = msgspec.structs.replace(record, status=shift.status)
                 shifts.append(shift)
         return tuple(shifts), reviews(self._stores, belief, changed)
 
     def _taken(self, number: int) -> TakenLine | None:
         return self._stores.sharing.taken(self._author.pool, self._author.partition, number)
-
-
-def revived(record: Record, belief: SharedBelief) -> Shift:
-    """Return the state of a record that no line invalidates any more."""
-    partner = belief.partners.get(record.provenance.source.partition(":")[2])
-    status = status_of(record, partner.standing) if record.is_team and partner else "active"
-    return Shift(record.id, status)
