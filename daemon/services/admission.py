@@ -10,6 +10,7 @@ from ...protocol.errors import InvalidRequest, MemdError, TooLarge
 from ...protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text, with_text
 from ...protocol.instant import LONGEST_TIME, SHORTEST_TIME, checked
 from ...protocol.private import PLACEHOLDER, event_without_private
+from ...protocol.record import TEAM
 from ...protocol.secret_gate import SecretGate
 from ...protocol.text_limits import TEXT_LIMIT, check_event
 
@@ -19,8 +20,19 @@ _INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", 
 LEAST = 2
 """Letters and digits that a statement has at least."""
 
+RESERVED = frozenset({"memd", TEAM})
+"""Hosts that only memd uses: for the user's corrections, and for other authors' lines."""
+
 NAME_LIMIT = 512
 PATH_LIMIT = 4096
+
+
+def check_host(origin: Origin) -> None:
+    """Raise InvalidRequest for a tool that names itself like memd, or like another author of a shared project."""
+    if origin.host in RESERVED:
+        raise InvalidRequest(
+            f"the host {origin.host!r} is memd's own", hint="a tool that sends captures needs another name"
+        )
 
 
 def admit(gate: SecretGate, origin: Origin, event: AnyEvent) -> Captured:
@@ -30,6 +42,8 @@ def admit(gate: SecretGate, origin: Origin, event: AnyEvent) -> Captured:
         raise InvalidRequest("a turn id must have 1 to 512 characters", hint="use the host's own id of the turn")
     if not origin.host or len(origin.document) > NAME_LIMIT:
         raise InvalidRequest("an origin must name a host and a session of at most 512 characters each")
+    if origin.host == TEAM:
+        check_host(origin)
     if len(origin.cwd) > PATH_LIMIT:
         raise InvalidRequest(f"the folder's path has {len(origin.cwd):,} characters", hint=f"at most {PATH_LIMIT:,}")
     checked(event.at)

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from memd.daemon.services.corrections.inbox_service import InboxService
 from memd.daemon.services.corrections.undo import SessionUndo
+from memd.protocol.corrections import Decide, ListInbox, Reopen
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.operation import Added, Arrived, Offered, Revoked
 from memd.protocol.request import Forget
@@ -159,6 +161,23 @@ def test_an_own_record_is_retired_for_a_trusted_author_and_proposed_for_another_
     assert home.status(1) == "retired"
     home.judge("Bert", "muted")
     assert home.status(1) == "active"
+
+
+def test_an_own_record_that_another_invalidates_is_retired_by_the_users_yes_W7(home: SharingHome) -> None:
+    offered(home, 0)
+    ada = Author(1, "Ada")
+    ada.invalidate(f"{OWN}/0", why="it moved")
+    home.pull(ada)
+    inbox = InboxService(home.stores, home.writer, home.forgetting.start_forgetting)
+    (waiting,) = inbox.list(ListInbox()).proposals
+    assert (waiting.state, waiting.against, waiting.if_nothing) == ("open", "", "The record stays as it is.")
+    assert "it moved" in waiting.reason
+    assert inbox.decide(Decide(id=waiting.id, accept=True)).records[0].after == "retired"
+    assert home.status(0) == "retired"
+    inbox.reopen(Reopen(id=waiting.id))
+    assert (home.status(0), inbox.list(ListInbox()).open) == ("active", 1)
+    inbox.decide(Decide(id=waiting.id, accept=False))
+    assert home.status(0) == "active"
 
 
 def test_revoking_an_author_hides_him_and_believes_again_what_he_invalidated_A3(home: SharingHome) -> None:

@@ -34,7 +34,7 @@ from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import SecretSpan
 from ...projections.stores import Stores
 from ...storage.archive import Fate
-from ..admission import admit, bug
+from ..admission import admit, bug, check_host
 from ..events import CapturesCommitted, Topic
 from ..service import CaptureRequest, Respond
 from ..statements import is_edited, provisional
@@ -126,6 +126,7 @@ class CaptureWriter:
         events = request.events if isinstance(request, Capture) else (_noted(request),)
         for event in events:
             try:
+                check_host(request.origin)
                 captured = self._joins.redacted(admit(self._gate, request.origin, event))
                 if why := "disabled" if disabled else self._skip(captured, request.origin):
                     job.skipped, job.why = job.skipped + 1, why
