@@ -142,7 +142,8 @@ def offered(home: SharingHome, number: int, n: int = 0) -> None:
 
 
 def test_an_own_record_is_retired_for_a_trusted_author_and_proposed_for_another_W7(home: SharingHome) -> None:
-    offered(home, 0), offered(home, 1, 1)
+    offered(home, 0)
+    offered(home, 1, 1)
     ada, bert = Author(1, "Ada"), Author(2, "Bert")
     ada.add("It is otherwise.", of=[f"{OWN}/0"])
     ada.invalidate(f"{OWN}/0")

@@ -35,7 +35,7 @@ MOST_EPOCH, MOST_LAMPORT = 2**31, 2**53
 _GONE = b'{"gone":"'
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownPartition(msgspec.Struct, frozen=True):
     """What memd has of a partition. `hashes`: of its segments, the last one as far as `count` goes; `was_gone`: tells
     whether a line that memd has is gone; `seen`: the segments that memd has read in the epoch of the head."""
 
@@ -61,7 +61,7 @@ class Accepted(NamedTuple):
 
 
 def accept(
-    known: Known,
+    known: KnownPartition,
     head: Head,
     hashes: Sequence[bytes],
     segments: Sequence[SegmentData],
@@ -93,7 +93,7 @@ def _check_mark(head: Head, marks: Collection[str]) -> None:
         )
 
 
-def _check_numbers(known: Known, head: Head) -> None:
+def _check_numbers(known: KnownPartition, head: Head) -> None:
     if head.epoch >= MOST_EPOCH or head.lamport >= MOST_LAMPORT or head.at < 0 or head.at >= MOST_LAMPORT:
         raise MalformedShare("the head has impossible numbers")
     if head.epoch < known.epoch or head.count < known.count:
@@ -127,7 +127,7 @@ def _lines_in(place: int, count: int) -> int:
     return max(0, min(SEGMENT, count - place * SEGMENT))
 
 
-def _check_prefix(known: Known, head: Head, hashes: Sequence[bytes], lines: dict[int, list[bytes]]) -> None:
+def _check_prefix(known: KnownPartition, head: Head, hashes: Sequence[bytes], lines: dict[int, list[bytes]]) -> None:
     """Check that the lines that memd has are still the same, or gone."""
     whole, rest = divmod(known.count, SEGMENT)
     same = tuple(hashes[:whole]) == tuple(known.hashes[:whole])
@@ -140,7 +140,7 @@ def _check_prefix(known: Known, head: Head, hashes: Sequence[bytes], lines: dict
         raise MalformedShare("lines that memd has were changed")
 
 
-def _newly_gone(known: Known, head: Head, place: int, lines: Sequence[bytes]) -> list[int]:
+def _newly_gone(known: KnownPartition, head: Head, place: int, lines: Sequence[bytes]) -> list[int]:
     first = place * SEGMENT
     numbers: list[int] = []
     for number, raw in enumerate(lines[: max(0, known.count - first)], first):

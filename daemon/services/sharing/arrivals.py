@@ -33,7 +33,7 @@ from ..core import Core
 from ..outgoing_screen import without_secrets
 from ..shared_belief import SharedBelief, document_of, name_of, shared_id
 from ..write_thread import Writer
-from .acceptance import Known, accept
+from .acceptance import KnownPartition, accept
 from .line_groups import Author
 from .partition_key import verified_head
 from .shared_records import author_name
@@ -118,9 +118,9 @@ class Arrivals:
         is_full = partner is None and len(self._stores.sharing.partners(pool)) >= PARTITIONS
         return TOO_MANY if is_full else ""
 
-    def _known(self, pool: str, head: Head, partner: PartnerEntry | None) -> Known:
+    def _known(self, pool: str, head: Head, partner: PartnerEntry | None) -> KnownPartition:
         if partner is None:
-            return Known()
+            return KnownPartition()
         sharing, partition = self._stores.sharing, head.partition
 
         def was_gone(number: int) -> bool:
@@ -129,7 +129,7 @@ class Arrivals:
 
         epoch, seen = self._seen.get((pool, partition), (0, frozenset[int]()))
         read = seen if epoch == head.epoch else frozenset[int]()
-        return Known(partner.epoch, partner.count, sharing.segments(pool, partition), was_gone, read)
+        return KnownPartition(partner.epoch, partner.count, sharing.segments(pool, partition), was_gone, read)
 
     def _marks(self, share: ShareEntry) -> frozenset[str]:
         """Return the names of a project's repository."""
