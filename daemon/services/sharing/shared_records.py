@@ -70,6 +70,8 @@ def read_line(raw: bytes, number: int, lamport: int) -> ReadLine:
             return ReadLine(
                 number, None, f"line {number} has a secret ({secrets[0].rule}): its author should forget it"
             )
+    if isinstance(line, AddLine):
+        _flags(line)  # the verdicts are cached here, so that the write thread does not wait for them
     return ReadLine(number, line)
 
 
@@ -101,7 +103,7 @@ def record_of(line: AddLine, pool: str, partition: str, author: str, now: int, s
         confidence=line.conf,
         volatility=line.vol,
         supersedes=supersedes,
-        flags=tuple(dict.fromkeys((*flags_in(line.text), *flags_in(f"{line.key} {line.value}"), *flags))),
+        flags=tuple(dict.fromkeys((*_flags(line), *flags))),
         provenance=Provenance(
             author=author,
             source=document,
@@ -117,6 +119,10 @@ def record_of(line: AddLine, pool: str, partition: str, author: str, now: int, s
 def status_of(record: Record, standing: Standing) -> Status:
     """Return the state of a record that no line invalidates."""
     return "quarantined" if record.flags and standing == "trusted" else STATUSES[standing]
+
+
+def _flags(line: AddLine) -> tuple[str, ...]:
+    return (*flags_in(line.text), *flags_in(f"{line.key} {line.value}"))
 
 
 def _tags(line: AddLine) -> tuple[str, ...]:
