@@ -55,6 +55,7 @@ NAMES = (
     "remote:taken",  # its statements are in the archive, the call is not settled
     "remote:settled",  # the call is settled
     "share:offered",  # the lines that are due are in the journal, nobody has them
+    "share:journalled",  # a group of another author's lines is in the journal, the next is not
     "close:synced",  # a clean stop flushed everything, the mark is unchanged
 )
 """All fail points, in the order of the code."""

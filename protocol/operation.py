@@ -445,7 +445,8 @@ class ArrivedLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Arrived(Operation, tag="arrived", frozen=True, kw_only=True):
     """memd took lines of another author's partition, or refused it (`problem`). It is the cursor: committed with the
     operations that the lines led to (H2). `segments`: number and hash of those that changed; `gone`: lines that became
-    gone; `refused`: number and reason of lines that memd did not take."""
+    gone; `refused`: number and reason of lines that memd did not take. `after`: new states of records that other lines
+    retire now; `review`: shared records and whether another line holds their key, so that they need a review."""
 
     pool: str
     partition: str
@@ -459,15 +460,19 @@ class Arrived(Operation, tag="arrived", frozen=True, kw_only=True):
     gone: tuple[int, ...] = ()
     refused: tuple[tuple[int, str], ...] = ()
     problem: str = ""
+    after: tuple[Shift, ...] = ()
+    review: tuple[tuple[str, bool], ...] = ()
 
 
 class AuthorJudged(Operation, tag="author_judged", frozen=True, kw_only=True):
-    """The user trusts or mutes the author of a partition, or took that back. `after`: the new state of his records."""
+    """The user trusts or mutes the author of a partition, or took that back. `after`: the new state of his records and
+    of those that he invalidated; `review`: as in `arrived`."""
 
     pool: str
     partition: str
     standing: Literal["new", "trusted", "muted"]
     after: tuple[Shift, ...] = ()
+    review: tuple[tuple[str, bool], ...] = ()
 
 
 class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):

@@ -28,6 +28,9 @@ STATES: dict[str, str] = {"quarantined": "unconfirmed"}
 PRINCIPLE = "principle"
 """Tag of a record that is part of every answer (Q8). Only the user sets it; it never comes from captured text."""
 
+TEAM = "team"
+"""Host of the documents that are partitions of other authors: `team:PARTITION` (H2)."""
+
 CONSOLIDATED = "consolidated"
 """Tag of a record that summarises several episodes (T11)."""
 
@@ -167,6 +170,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     def held(self) -> bool:
         """Whether memd never retires it automatically: pinned, identity or playbook (T13)."""
         return self.pinned or self.layer != "L3"
+
+    @property
+    def is_team(self) -> bool:
+        """Whether another author of a shared project stated it: none of memd's own judges retires it, nor another
+        record because of it (W7)."""
+        return self.provenance.source.startswith(f"{TEAM}:")
 
     @property
     def is_confirmed(self) -> bool:

@@ -94,6 +94,13 @@ class _JudgedRecord:
     """Whether the candidate takes precedence over this record."""
 
 
+def _beside(judged: _JudgedRecord) -> _JudgedRecord:
+    """The judgement of a neighbour; another author's record neither retires nor is retired, nor is it evidence (W7)."""
+    if not judged.record.is_team:
+        return judged
+    return _JudgedRecord(judged.record, judged.similarity, Verdict("unrelated", "another author's"), judged.later)
+
+
 class _Judgement:
     def __init__(self, candidate: Candidate, known: Sequence[Known], distiller: str, state: _BatchState) -> None:
         self._candidate = candidate
@@ -110,6 +117,7 @@ class _Judgement:
         echo = next((judged for judged in self._judged if self._is_recalled(judged)), None)
         if echo is not None and self._own is None:
             return self._proposal("noop", f"says what {echo.record.id} told this session", target=echo.record.id)
+        self._judged = [_beside(judged) for judged in self._judged]
         same = next((judged for judged in self._judged if judged.verdict.label == "same"), None)
         return self._said_before(same) if same is not None else self._changed()
 

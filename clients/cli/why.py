@@ -54,13 +54,14 @@ def explained_lines(explained: Explained, links: Sequence[LinkState] = ()) -> It
     yield from (styled(line, "bold") for line in wrapped(plain(record.description)))
     yield f"{styled(short(record.id), 'cyan')} · {facts(record)} · confidence {record.confidence:.2f}"
     yield ""
+    source = f"shared by {plain_name(record.provenance.author)}" if record.is_team else ""
     yield from wrapped(
-        f"captured in {plain_name(explained.session)}"
+        (source or f"captured in {plain_name(explained.session)}")
         + (f", {pool_name(explained.project)}" if explained.project else "")
     )
     for line in explained.lines:
         yield from _turn_lines(line, record)
-    if explained.quote_holds is None:
+    if explained.quote_holds is None and not record.is_team:
         words = plain(record.provenance.quote) or plain(record.content)
         yield from wrapped(f"the archive no longer has the source; it said: “{words}”", "  ", "  ")
     if explained.quote_holds is False:

@@ -12,6 +12,8 @@ from ...protocol.fading import Archived, Released, Restored, Reviewed
 from ...protocol.operation import (
     Added,
     AnyOperation,
+    Arrived,
+    AuthorJudged,
     ChangeReopened,
     Erased,
     Hidden,
@@ -37,6 +39,16 @@ VERDICTS = {"right": "confirmed by the user", "wrong": "rejected by the user", "
 TAKEN_BACK = "the user took the decision on a proposal back"
 """Why a record of a reopened proposal changed."""
 
+STANDINGS = {
+    "new": "the user neither trusts nor mutes its author",
+    "trusted": "the user trusts its author",
+    "muted": "the user muted its author",
+}
+"""Why a shared record changed, or one that its author invalidated."""
+
+ANOTHER_LINE = "another shared line changes it"
+"""Why a shared record changed when other lines came."""
+
 _ARCHIVED, _QUARANTINED = frozenset({"archived"}), frozenset({"quarantined"})
 
 
@@ -58,6 +70,8 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
             return operation.ids
         case Hidden() | Unhidden() | ChangeReopened():
             return tuple(shift.id for shift in operation.after)
+        case Arrived() | AuthorJudged():
+            return tuple(dict.fromkeys((*(shift.id for shift in operation.after), *(id for id, _ in operation.review))))
         case _:
             return ()
 
@@ -77,6 +91,8 @@ def apply(before: Record | None, id: str, entry: Logged) -> Record | None:
             return None
         case Hidden() | Unhidden() | ChangeReopened():
             return _shifted(before, next(shift for shift in operation.after if shift.id == id))
+        case Arrived() | AuthorJudged():
+            return _shared(before, id, operation)
         case RecordJudged():
             return _judged(before, operation)
         case Moved():
@@ -131,6 +147,10 @@ def reason(entry: Logged, id: str) -> str:
             return TAKEN_BACK
         case Archived() | Restored() | Reviewed() as operation:
             return operation.why
+        case AuthorJudged() as operation:
+            return STANDINGS[operation.standing]
+        case Arrived():
+            return ANOTHER_LINE
         case _:
             return ""
 
@@ -197,6 +217,16 @@ def _shifted(before: Record | None, shift: Shift) -> Record | None:
         superseded_by=shift.superseded_by,
         rev=before.rev + 1,
     )
+
+
+def _shared(before: Record | None, id: str, operation: Arrived | AuthorJudged) -> Record | None:
+    """Apply the consequences of other authors' lines for a record."""
+    shift = next((shift for shift in operation.after if shift.id == id), None)
+    record = _shifted(before, shift) if shift else before
+    needs_review = dict(operation.review).get(id)
+    if record is None or needs_review is None or record.needs_review == needs_review:
+        return record
+    return msgspec.structs.replace(record, needs_review=needs_review, rev=record.rev + 1)
 
 
 def _judged(before: Record | None, judged: RecordJudged) -> Record | None:

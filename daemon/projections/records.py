@@ -89,8 +89,9 @@ def _turn_key(document: str, turn: str) -> bytes:
 
 
 def key_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
-    """Return the row of a live record that has a key; a retired record's key is free again."""
-    if record.key and record.status in LIVE:
+    """Return the row of a live record that has a key; a retired record's key is free again. A record of another author
+    holds none: what a line of theirs says binds no record of this home."""
+    if record.key and record.status in LIVE and not record.is_team:
         yield digest(f"{record.pool}\0{record.key}") + record.learned_at.to_bytes(8) + record.id.encode(), b""
 
 

@@ -182,7 +182,7 @@ class Daemon:
             reflection,
             remote,
             LinksService(stores, core.directory, world),
-            SharingService(core, writer),
+            SharingService(core, writer, forget=forgetting.forget_lines),
             ingestion,
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),

@@ -37,8 +37,9 @@ DIMENSION = 8
 
 
 def record(number: int, words: int, pool: str, kind: Any, key: str, status: Any, importance: int, tag: str) -> Record:
-    spans = (Span("h:s", str(number), 0, 5), Span("h:t", str(words), 0, 5))[: 1 + words % 2]
-    provenance = Provenance(author="user", source="h:s", trust="user", spans=spans, quote="quote", said_at=AT)
+    document = "team:p1" if number % 4 == 3 else "h:s"
+    spans = (Span(document, str(number), 0, 5), Span("h:t", str(words), 0, 5))[: 1 + words % 2]
+    provenance = Provenance(author="user", source=document, trust="user", spans=spans, quote="quote", said_at=AT)
     return Record(
         id=f"id{number}",
         pool=pool,
@@ -74,6 +75,8 @@ DOCUMENTS = st.sampled_from(["h:s", "h:t"])
 TURN = st.sampled_from("123")
 SOURCES = st.sampled_from([(), ("h",), ("h:s",)])
 PROPOSALS = st.sampled_from(["p1", "p2"])
+LINE_NAMES = st.sampled_from(["p1/0", "p2/1", "o1/2"])
+MARKS = st.lists(st.tuples(IDS, st.booleans()), max_size=2).map(tuple)
 TURNS = st.lists(st.builds(o.Turns, DOCUMENTS, st.just(("1", "2"))), max_size=1).map(tuple)
 EVERY: dict[type, st.SearchStrategy[Any]] = {
     o.Added: st.builds(o.Added, record=RECORDS, retires=RETIRES, decision=st.just(WHY)),
@@ -202,6 +205,55 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         outcome=st.sampled_from(["taken", "dropped", "refused", "timed out", "unknown"]),
         tokens=NUMBERS,
         pointed=st.integers(0, 3),
+    ),
+    o.ShareOpened: st.builds(
+        o.ShareOpened, pool=st.just("project/a"), partition=st.sampled_from(["o1", "o2"]), new_sessions=st.booleans()
+    ),
+    o.ShareClosed: st.builds(o.ShareClosed, pool=st.just("project/a"), withdraw=st.booleans()),
+    o.ShareChosen: st.builds(
+        o.ShareChosen, pool=st.just("project/a"), ids=st.lists(IDS, max_size=2).map(tuple), keep=st.booleans()
+    ),
+    o.Offered: st.builds(
+        o.Offered,
+        pool=st.just("project/a"),
+        partition=st.sampled_from(["o1", "o2"]),
+        n=NUMBERS,
+        what=st.sampled_from(["add", "inv"]),
+        id=IDS,
+        ref=LINE_NAMES,
+        lamport=NUMBERS,
+        at=NUMBERS,
+        blind=st.just(b"b"),
+        hash=st.just(b"h"),
+    ),
+    o.Delivered: st.builds(
+        o.Delivered, pool=st.just("project/a"), partition=st.just("o1"), epoch=NUMBERS, count=NUMBERS
+    ),
+    o.Arrived: st.builds(
+        o.Arrived,
+        pool=st.just("project/a"),
+        partition=st.sampled_from(["p1", "p2"]),
+        name=st.sampled_from(["Ada", "Bert"]),
+        epoch=NUMBERS,
+        count=NUMBERS,
+        lamport=NUMBERS,
+        segments=st.just(((0, b"hash"),)),
+        lines=st.lists(
+            st.builds(o.ArrivedLine, NUMBERS, NUMBERS, st.sampled_from(["add", "inv", "other"]), LINE_NAMES), max_size=3
+        ).map(tuple),
+        gone=st.lists(NUMBERS, max_size=2).map(tuple),
+        refused=st.sampled_from([(), ((3, "why"),)]),
+        problem=st.sampled_from(["", "", "changed"]),
+        after=SHIFTS,
+        review=MARKS,
+    ),
+    o.AuthorJudged: st.builds(
+        o.AuthorJudged,
+        pool=st.just("project/a"),
+        partition=st.sampled_from(["p1", "p2"]),
+        standing=st.sampled_from(["new", "trusted", "muted"]),
+        after=SHIFTS,
+        review=MARKS,
     ),
     o.Checkpoint: st.builds(o.Checkpoint, journal_seq=st.integers(0, 9)),
     o.Unknown: st.builds(o.Unknown, name=st.just("of a later version")),

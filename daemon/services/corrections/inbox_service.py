@@ -20,6 +20,7 @@ from ....protocol.operation import (
     ChangeReopened,
     Decision,
     Hidden,
+    Invalidated,
     Retirement,
     Unhidden,
     Updated,
@@ -34,7 +35,7 @@ from ..merging import merged
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 from .hiding import bring_back, hide, may_hide
-from .reopening import stands, step_of, taken_back
+from .reopening import stands, step_of, taken_back, why_retired
 
 
 class InboxService(Service):
@@ -187,9 +188,13 @@ class InboxService(Service):
 
     def _accepted(self, proposals: Sequence[ChangeProposed]) -> list[AnyOperation]:
         operations: list[AnyOperation] = []
-        records = self._stores.records.many(id for proposal in proposals for id in (proposal.record, proposal.against))
+        ids = (id for proposal in proposals for id in (proposal.record, proposal.against) if id)
+        records = self._stores.records.many(ids)
         changed: dict[str, Record] = {}
         for proposal in proposals:
+            if not proposal.against:
+                operations += [_retired(proposal, records | changed), ChangeDecided(id=proposal.id, accepted=True)]
+                continue
             old, new = _both(proposal, records | changed)
             update = _replaced(old, new, proposal)
             changed[new.id] = update.record
@@ -224,6 +229,8 @@ class InboxService(Service):
                 case Updated():
                     after |= {retirement.id: "retired" for retirement in operation.retires}
                     after[operation.record.id] = operation.record.status
+                case Invalidated():
+                    after[operation.id] = "retired"
                 case Hidden() | Unhidden() | ChangeReopened():
                     after |= {shift.id: shift.status for shift in operation.after}
                 case _:
@@ -235,14 +242,26 @@ class InboxService(Service):
         return self.list(ListInbox()).open
 
 
+def _retired(proposal: ChangeProposed, records: Mapping[str, Record]) -> Invalidated:
+    """Return the retirement of a record without a replacement. Raises InvalidRequest if it is no longer live."""
+    old = records.get(proposal.record)
+    if old is None or not stands(proposal, old, None):
+        raise _no_longer_live(proposal)
+    return Invalidated(id=old.id, valid_to="", reason=why_retired(proposal))
+
+
+def _no_longer_live(proposal: ChangeProposed) -> InvalidRequest:
+    return InvalidRequest(
+        f"one of the records of {proposal.id[:8]} is no longer active, so it cannot be accepted",
+        hint=f"`memd inbox reject {proposal.id[:8]}` removes it from the list",
+    )
+
+
 def _both(proposal: ChangeProposed, records: Mapping[str, Record]) -> tuple[Record, Record]:
     """Return the record and the one that replaces it. Raises InvalidRequest where one is no longer live."""
     old, new = records.get(proposal.record), records.get(proposal.against)
     if old is None or new is None or not stands(proposal, old, new):
-        raise InvalidRequest(
-            f"one of the two records of {proposal.id[:8]} is no longer active, so it cannot be accepted",
-            hint=f"`memd inbox reject {proposal.id[:8]}` removes it from the list",
-        )
+        raise _no_longer_live(proposal)
     return old, new
 
 
@@ -252,6 +271,8 @@ def _judged(record: Record, after: Status | Literal[""]) -> JudgedRecord:
 
 def _if_nothing(proposal: ChangeProposed, old: Record | None) -> str:
     """Return what happens as long as the user does not decide."""
+    if not proposal.against and proposal.what == "conflict":
+        return "The record stays as it is."
     if proposal.what == "conflict":
         return "Both stay, and an answer may have either."
     if proposal.what == "duplicate":

@@ -16,6 +16,7 @@ from ....protocol.operation import (
     ChangeReopened,
     Decision,
     Hidden,
+    Invalidated,
     Shift,
     Step,
     Unhidden,
@@ -35,12 +36,19 @@ def stands(proposal: ChangeProposed, old: Record | None, new: Record | None) -> 
     """Return whether the records of a proposal are such that the user can still decide it."""
     if proposal.what == "forget":
         return old is not None
+    if not proposal.against:  # another author said that it no longer holds, and nothing instead
+        return old is not None and old.status in LIVE
     return old is not None and new is not None and old.status in LIVE and new.status in LIVE
 
 
 def step_of(proposal: ChangeProposed) -> Step:
     """Return the step by which the change of an accepted proposal is found again."""
     return Step("inbox", f"accepted by the user: proposal {proposal.id}")
+
+
+def why_retired(proposal: ChangeProposed) -> str:
+    """Return the reason of the retirement by an accepted proposal without a replacement."""
+    return f"accepted by the user: {proposal.reason}; proposal {proposal.id}"
 
 
 def taken_back(stores: Stores, asked: PendingProposal) -> list[AnyOperation]:
@@ -55,7 +63,19 @@ def taken_back(stores: Stores, asked: PendingProposal) -> list[AnyOperation]:
             f"memd deleted the record of {id} permanently, so it cannot be reopened",
             hint="`memd remember` takes the statement anew",
         )
-    return _unaccepted(stores, proposal)
+    return _unaccepted(stores, proposal) if proposal.against else [_unretired(stores, proposal)]
+
+
+def _unretired(stores: Stores, proposal: ChangeProposed) -> ChangeReopened:
+    """Open an accepted proposal without a replacement again, with its record as before. Raises InvalidRequest."""
+    for entry in entries(stores, proposal.record, newest_first=True):
+        if isinstance(entry.operation, Invalidated) and entry.operation.reason == why_retired(proposal):
+            old, before = _as_before(stores, proposal.record, entry, proposal)
+            holder = stores.records.holding_key(old.pool, old.key) if old.key else ""
+            if holder not in ("", old.id):
+                raise _changed(proposal, holder)
+            return ChangeReopened(id=proposal.id, after=(standing(before),))
+    raise _changed(proposal, proposal.record)
 
 
 def _unrejected(stores: Stores, proposal: ChangeProposed) -> list[AnyOperation]:

@@ -22,6 +22,7 @@ from ...projections.stores import Stores
 from .. import provenance_rebase as grounds
 from ..jobs import Jobs, Progress, Report
 from ..record_history import versions
+from ..shared_belief import no_longer_invalidated
 from ..statements import is_edited
 from ..write_thread import Writer
 
@@ -160,6 +161,11 @@ class SessionUndo:
             else:
                 staying.append(record)
         revived = [record for record in retired if record.id not in hidden and self._is_free(record, hidden, before)]
+        revived += [
+            record
+            for record in no_longer_invalidated(self._stores, documents)
+            if record.id not in hidden and not self._is_taken(record, self._before_retirement(record), set(hidden))
+        ]
         return hidden, revived, staying
 
     def _hiding(

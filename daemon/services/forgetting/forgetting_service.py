@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from ....protocol.errors import InvalidRequest, NotFound, StorageFull, Unavailable
@@ -43,6 +44,9 @@ SHOWN = 200
 """Records that a preview lists, one line each."""
 
 STEPS = 5
+SHARED_LINES = "forget shared lines"
+"""Name of the job that removes the lines that other authors forgot."""
+
 OUT_OF_REACH = (
     "files of other programs: their transcripts, editors, shells, terminals",
     "other people's clones, exports, and copies elsewhere",
@@ -76,6 +80,8 @@ class ForgettingService(Service):
         self._stores, self._places, self._world = core.stores, core.places, core.world
         self._writer, self._jobs, self._rebuild, self._known = writer, core.jobs, rebuild, core.known
         self._forget_injected, self._forget_given, self._forget_paused = forget_injected, forget_given, forget_paused
+        self._begun: list[tuple[Loss, int]] = []
+        """Forgotten shared lines whose bytes the job is still to remove."""
 
     @property
     def handlers(self) -> Handlers:
@@ -110,6 +116,32 @@ class ForgettingService(Service):
         Unavailable beside a job."""
         scope = self._scope(request)
         return self._jobs.start("forget", lambda progress: self._forget(scope, progress, before))
+
+    def forget_lines(self, turns: frozenset[Turn], before: Sequence[AnyOperation]) -> None:
+        """Forget shared lines that their author forgot. When this returns, the journal has the tombstones and `before`;
+        a job removes the bytes from every file. Raises Unavailable beside another job.
+
+        Only these turns are forgotten: words of this home that say the same are no words of the author.
+        """
+        job = self._jobs.current
+        if job is not None and job.name != SHARED_LINES:
+            raise Unavailable(
+                f"another job is running: {job.name}", hint="pull again when it has finished; `memd status` shows it"
+            )
+        begun = self._writer.run(lambda: self._begin(self._loss(ForgetScope(turns=turns)), before)).result()
+        self._begun.append(begun)
+        with suppress(Unavailable):  # the job that runs removes these bytes too
+            self._jobs.start(SHARED_LINES, self._remove_lines)
+
+    def _remove_lines(self, progress: Progress) -> Report:
+        records = 0
+        while self._begun:
+            loss, seq = self._begun.pop(0)
+            if seq in self._stores.forgotten.pending():
+                self._carry_out(loss, seq, progress)
+            records += len(loss.gone)
+        progress(STEPS, STEPS, "done")
+        return {"records": records}
 
     def scan(self, request: ScanSecrets) -> JobState:
         """Start to look for secrets with the current rules, and to redact them unless `dry_run`. Raises Unavailable

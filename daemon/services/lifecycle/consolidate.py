@@ -148,6 +148,7 @@ def _is_episode(record: Record) -> bool:
         record.status in LIVE
         and record.kind == "note"
         and record.type in HAPPENED
+        and not record.is_team
         and not (record.held or record.key or record.flags or record.needs_review)
         and CONSOLIDATED not in record.tags
         and bool(record.provenance.spans)

@@ -98,6 +98,7 @@ def _takes_part(record: Record) -> bool:
     return (
         record.status in LIVE
         and record.status != "provisional"
+        and not record.is_team
         and record.type not in ONCE
         and not {CONSOLIDATED, SUMMARY} & set(record.tags)
         and not (record.key or record.flags or record.needs_review or record.valid_to)

@@ -28,6 +28,7 @@ from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 from .arrivals import Arrivals
 from .own_partition import OwnPartition
+from .taking import ForgetLines
 
 
 class SharingService(Service):
@@ -36,9 +37,10 @@ class SharingService(Service):
 
     name = "sharing"
 
-    def __init__(self, core: Core, writer: Writer) -> None:
+    def __init__(self, core: Core, writer: Writer, *, forget: ForgetLines) -> None:
+        """`forget`: forgets lines that their author forgot, in one commit with these operations."""
         self._stores, self._directory = core.stores, core.directory
-        self._own, self._arrivals = OwnPartition(core, writer), Arrivals(core, writer)
+        self._own, self._arrivals = OwnPartition(core, writer), Arrivals(core, writer, forget)
 
     @property
     def handlers(self) -> Handlers:

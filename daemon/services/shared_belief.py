@@ -1,0 +1,152 @@
+"""What the lines of all authors of a shared project together say of a record: added, and not invalidated (H2).
+
+Invariants: nothing is written; the answer follows from the set of the lines that memd has, never from the order in
+which they came; lines of authors whom the user muted or revoked say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from ...protocol.operation import Added, Arrived, AuthorJudged, Invalidated, RecordJudged
+from ...protocol.record import TEAM, Record, record_id
+from ...protocol.shared_lines import MalformedShare, line_name, parse_line_name
+from ..projections.stores import Stores
+from .record_history import entries
+
+REASON = "another author says that it no longer holds"
+"""Beginning of the reason for which a line retires a record."""
+
+
+class Invalidation(NamedTuple):
+    """A line that invalidates another one, in the order in which the first one counts."""
+
+    lamport: int
+    partition: str
+    n: int
+    until: str = ""
+    why: str = ""
+
+
+def document_of(partition: str) -> str:
+    """Return the document that a partition is."""
+    return f"{TEAM}:{partition}"
+
+
+def shared_id(pool: str, partition: str, number: int) -> str:
+    """Return the id of the record of another author's line: it follows from the line's place alone."""
+    return record_id(pool, document_of(partition), str(number), 0, 0)
+
+
+class SharedBelief:
+    """The lines of one pool. `without`: partitions that say nothing besides the muted and revoked ones."""
+
+    def __init__(self, stores: Stores, pool: str, without: Collection[str] = (), heard: Collection[str] = ()) -> None:
+        """`heard`: partitions whose lines count although their author is muted."""
+        self._stores, self._pool = stores, pool
+        share = stores.sharing.share(pool)
+        self.own = frozenset(share.partitions) if share else frozenset[str]()
+        revoked = {entry.source for entry in stores.grants.sources()}
+        self.partners = {partner.partition: partner for partner in stores.sharing.partners(pool)}
+        silent = {
+            name
+            for name, partner in self.partners.items()
+            if (partner.standing == "muted" and name not in heard) or {TEAM, document_of(name)} & revoked
+        }
+        self._silent = silent | set(without)
+
+    def id_of(self, ref: str) -> str:
+        """Return the id of the record that a named line adds, whether memd has it or not; "" for none."""
+        try:
+            partition, number = parse_line_name(ref)
+        except MalformedShare:
+            return ""
+        if partition not in self.own:
+            return shared_id(self._pool, partition, number)
+        offered = self._stores.sharing.own_line(partition, number)
+        return offered.id if offered is not None and offered.what == "add" else ""
+
+    def invalidation(
+        self, ref: str, more: Iterable[Invalidation] = (), less: Collection[tuple[str, int]] = ()
+    ) -> Invalidation | None:
+        """Return the line that invalidates a named one, the first by Lamport time; None if it stands. `more`: lines
+        that are not in the tables yet; `less`: places of lines that become gone."""
+        lines = (line for line in (*self._lines(ref), *more) if (line.partition, line.n) not in less)
+        return min((line for line in lines if line.partition not in self._silent), default=None)
+
+    def reason(self, line: Invalidation) -> str:
+        """Return the reason for which a line retires a record."""
+        partner = self.partners.get(line.partition)
+        name = partner.name if partner else line.partition[:8]
+        return f"{REASON} ({name}){f': {line.why}' if line.why else ''}"
+
+    def _lines(self, ref: str) -> Iterator[Invalidation]:
+        sharing = self._stores.sharing
+        for place in sharing.invalidating(self._pool, ref):
+            if place.partition in self.own:
+                if offered := sharing.own_line(place.partition, place.n):
+                    yield Invalidation(offered.lamport, place.partition, place.n, offered.until, offered.why)
+            elif taken := sharing.taken(self._pool, place.partition, place.n):
+                line = taken.line
+                yield Invalidation(line.lamport, place.partition, place.n, line.until, line.why)
+
+    def invalidated_by(self, partition: str) -> dict[str, str]:
+        """Return the names of the lines that an author invalidates, each with the id of its record."""
+        lines = self._stores.sharing.all_taken(self._pool, partition)
+        refs = dict.fromkeys(taken.line.ref for taken in lines if taken.line.what == "inv" and not taken.gone)
+        return {ref: id for ref in refs if (id := self.id_of(ref))}
+
+    def lamport_of(self, record: Record) -> tuple[int, str, int]:
+        """Return the Lamport time, partition and number of a shared record's line."""
+        span = record.provenance.spans[-1]
+        partition, number = record.provenance.source.partition(":")[2], int(span.turn)
+        taken = self._stores.sharing.taken(self._pool, partition, number)
+        return taken.line.lamport if taken else 0, partition, number
+
+
+def is_invalidated(stores: Stores, record: Record) -> bool:
+    """Whether a record is retired because of other authors' lines alone."""
+    if record.status != "retired" or record.superseded_by:
+        return False
+    for entry in entries(stores, record.id, newest_first=True):
+        match entry.operation:
+            case Invalidated(reason=reason):
+                return reason.startswith(REASON)
+            case Arrived(after=after) | AuthorJudged(after=after) if any(shift.id == record.id for shift in after):
+                return True
+            case RecordJudged():
+                return False
+            case _:
+                pass
+    return False
+
+
+def first_until(stores: Stores, record: Record) -> str:
+    """Return until when a record holds by its own line, whatever retired it since."""
+    for entry in entries(stores, record.id):
+        if isinstance(entry.operation, Added) and entry.operation.record.id == record.id:
+            return entry.operation.record.valid_to
+    return ""
+
+
+def no_longer_invalidated(stores: Stores, documents: Iterable[str]) -> Iterator[Record]:
+    """Yield the records that only these authors invalidate (A3)."""
+    partitions: dict[str, list[str]] = {}
+    for document in documents:
+        session = stores.sources.session(document)
+        if session is not None and document.startswith(f"{TEAM}:"):
+            partitions.setdefault(session.opened.project, []).append(document.partition(":")[2])
+    for pool, names in partitions.items():
+        belief = SharedBelief(stores, pool, without=names)
+        refs = {ref: id for name in names for ref, id in belief.invalidated_by(name).items()}
+        for record in stores.records.many(dict.fromkeys(refs.values())).values():
+            ref = next(ref for ref, id in refs.items() if id == record.id)
+            if is_invalidated(stores, record) and belief.invalidation(ref) is None:
+                yield record
+
+
+def name_of(record: Record) -> str:
+    """Return the name of a shared record's line."""
+    partition = record.provenance.source.partition(":")[2]
+    return line_name(partition, int(record.provenance.spans[-1].turn))
