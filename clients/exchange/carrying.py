@@ -252,9 +252,11 @@ def pull(
                 continue
             try:
                 tree, before = exchange.tree("new", partition), exchange.tree("taken", partition)
-                if tree is None or (before and before.head == tree.head):
+                if tree is None or (before and (before.head, before.blobs) == (tree.head, tree.blobs)):
                     unchanged += 1
                     continue
+                if tree.decoded.partition != partition:
+                    raise MalformedShare("the partition of another author lies there")
                 progress(partition)
                 reply = _take(client, pool, exchange, partition, tree, dry_run)
             except MalformedShare as error:

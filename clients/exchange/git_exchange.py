@@ -1,9 +1,9 @@
 """Partitions of one shared project in a private bare repository, and their way to and from a remote (H1, H2).
 
 Refs: `refs/memd/v1/<own>`: what this home wrote; `refs/memd/new/<p>`: partitions as fetched; `refs/memd/taken/<p>`:
-those that the daemon took, and the own one as the remote has it. Invariants: the repository can be lost, the next push and
-pull make it again; only one process uses it at a time; nothing of a remote is read before its size is known; reading
-is libgit2's, which fetches nothing.
+those that the daemon took, and the own one as the remote has it. Invariants: the repository can be lost, the next push
+and pull make it again; only one process uses it at a time; nothing of a remote is read before its size is known;
+reading is libgit2's, which fetches nothing.
 """
 
 from __future__ import annotations
@@ -139,6 +139,8 @@ class GitExchange:
         file = self.folder / "config"
         if not file.exists() or file.read_bytes() != _CONFIG:
             write_whole(file, _CONFIG)
+        for mark in (self.folder / "objects/pack").glob("*.promisor"):
+            mark.unlink()  # with it, objects that nothing refers to would stay for ever
 
     @property
     def _repo(self) -> pygit2.Repository:
@@ -434,11 +436,25 @@ class GitExchange:
     # --- tidying -----------------------------------------------------------------------------------------------------
     def collect(self, *, forgotten: bool = False) -> None:
         """Pack the repository if it has many loose objects, or if lines were forgotten: their bytes go now."""
-        if forgotten or self._loose() > LOOSE_OBJECTS:
-            self._repository = None
-            self._git.run("gc", "--quiet", "--prune=now")
-            with _storing(self.folder):
-                self._open()
+        if not (forgotten or self._loose() > LOOSE_OBJECTS):
+            return
+        code, _, errors = self._git.attempt("gc", "--quiet", "--prune=now")
+        if code and "space left" not in errors:
+            self._cut_history()  # of a partition whose earlier commits have blobs that were not fetched
+            code, _, errors = self._git.attempt("gc", "--quiet", "--prune=now")
+        if code:
+            raise self._git.failure(errors)
+        with _storing(self.folder):
+            self._open()
+
+    def _cut_history(self) -> None:
+        """Keep of the others' partitions only what the daemon took, without earlier commits."""
+        for partition in self.partitions("new"):
+            self._drop("new", partition)
+        for partition in self.partitions("taken"):
+            tree = self.tree("taken", partition)
+            if tree and not self.commit("v1", partition):
+                self._point("taken", partition, self._commit(tree.decoded, tree.head, tree.blobs, []))
 
     def _loose(self) -> int:
         return sum(len(os.listdir(folder)) for folder in (self.folder / "objects").glob("??"))

@@ -46,6 +46,7 @@ _UNREACHABLE = re.compile(
     r"|host key verification|hung up unexpectedly|early eof|returned error: (?:401|407|429|5\d\d)|unable to connect",
     re.I,
 )
+_ALWAYS_SAID = re.compile(r"fatal: Could not read from remote|Please make sure you have|and the repository exists")
 _FULL = re.compile(r"^(?!remote:).*(?:no space left on device|disk quota exceeded)", re.I | re.M)
 
 
@@ -244,6 +245,7 @@ def _absolute(address: str, checkout: Path | None) -> str:
 def _reason(errors: str) -> str:
     """Return the line of git's error output that says most."""
     lines = [line.strip() for line in re.split(r"[\r\n]+", errors) if line.strip()]
+    lines = [line for line in lines if not _ALWAYS_SAID.match(line)] or lines
     for mark in ("remote: error:", "! [", "fatal:", "error:", "ssh:"):
         for line in lines:
             if line.startswith(mark):
