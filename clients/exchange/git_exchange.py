@@ -8,6 +8,7 @@ reading is libgit2's, which fetches nothing.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -400,8 +401,9 @@ class GitExchange:
         if answers and all(answer.startswith("[rejected]") or _RACE.search(answer) for answer in answers):
             raise StaleRemote
         if answers:
+            reason = "".join(filter(str.isprintable, answers[0]))
             raise RemoteRefusal(
-                f"{self._git.shown} refused {ROOT}v1: {answers[0]}",
+                f"{self._git.shown} refused {ROOT}v1: {reason}",
                 hint="the host may take branches and tags only: memd share on --remote URL names another repository",
             )
         raise self._git.failure(errors)
@@ -495,6 +497,13 @@ def _lock(descriptor: int) -> None:
             time.sleep(0.02)
 
 
+def _is_full(folder: Path) -> bool:
+    """Whether too little is free for a segment: libgit2 does not say why it could not write."""
+    with suppress(OSError):
+        return shutil.disk_usage(folder if folder.exists() else folder.parent).free < 2 * SEGMENT_BYTES
+    return False
+
+
 @contextmanager
 def _storing(folder: Path) -> Generator[None]:
     """Turn errors of writing into those that the user can act on. Raises StorageFull, StoreError."""
@@ -505,7 +514,7 @@ def _storing(folder: Path) -> Generator[None]:
     except MemdError:
         raise
     except (OSError, pygit2.GitError) as error:
-        if getattr(error, "errno", None) in (28, 122) or "space left" in str(error) or "quota" in str(error):
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or _is_full(folder):
             raise StorageFull(f"{folder} can't be written: the disk is full", hint="free some space") from error
         raise StoreError(
             f"{folder} can't be written: {error}", hint="remove it: the next push makes it again"

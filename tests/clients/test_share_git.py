@@ -13,9 +13,16 @@ import pytest
 
 from memd.clients.exchange import carrying
 from memd.clients.exchange.git_exchange import GitExchange
-from memd.protocol.errors import MemdError, RemoteRefusal, RemoteUnreachable
+from memd.protocol.errors import (
+    InvalidRequest,
+    MemdError,
+    RemoteRefusal,
+    RemoteUnreachable,
+    StorageFull,
+    Unavailable,
+)
 from memd.protocol.shared_lines import SEGMENT
-from tests.clients.sharing_home import SharingHome
+from tests.clients.sharing_home import POOL, SharingHome
 from tests.daemon.shared_authors import Author
 
 ROOT = Path(__file__).parents[2]
@@ -431,6 +438,66 @@ def test_a_silent_remote_is_given_up_in_the_background(home: NewHome, monkeypatc
         ada.push(f"git://127.0.0.1:{silent.getsockname()[1]}/x.git")
 
 
+def test_a_folder_that_is_no_repository_is_exit_code_4(home: NewHome, tmp_path: Path) -> None:
+    ada = home(1)
+    ada.say("one")
+    for address in (str(tmp_path / "nothing.git"), str(tmp_path)):
+        with pytest.raises(RemoteRefusal, match="does not appear to be a git repository") as error:
+            ada.push(address)
+        assert error.value.exit_code == 4
+
+
+def test_a_missing_or_old_git_is_told_with_the_version_that_works(
+    home: NewHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = home(1)
+    ada.say("one")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    with pytest.raises(InvalidRequest, match="git is not installed") as error:
+        ada.push("/remote.git")
+    assert "2.31" in error.value.hint
+    (folder / "git").write_text("#!/bin/sh\necho git version 2.30.9\nexit 128\n")
+    (folder / "git").chmod(0o755)
+    with pytest.raises(InvalidRequest, match=r"git 2\.30 is too old"):
+        ada.push("/remote.git")
+
+
+def test_a_full_disk_is_told_and_the_next_push_goes_on_P12(remote: Path, home: NewHome, tmp_path: Path) -> None:
+    ada = home(1)
+    for number in range(2_000):
+        ada.author.add(f"statement {number} {os.urandom(400).hex()}")
+    ada.save()
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "memd-full", str(small)]
+    if (mounted := subprocess.run(mount, check=False, capture_output=True, text=True)).returncode:
+        pytest.skip(f"a small file system can't be mounted here: {mounted.stderr.strip()}")
+    try:
+        exchange = GitExchange(small / "share.git", None, str(remote))
+        for _ in range(2):
+            with pytest.raises(StorageFull):
+                carrying.push(ada, POOL, exchange)
+        assert ada.state.delivered == ("", 0, 0)
+        subprocess.run(["mount", "-o", "remount,size=20m", str(small)], check=True)
+        assert carrying.push(ada, POOL, exchange).count == 2_000
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)
+    git(remote, "fsck", "--strict")
+
+
+def test_two_processes_do_not_use_a_private_repository_at_once(
+    remote: Path, home: NewHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memd.clients.exchange.git_exchange.LOCK_S", 0.1)
+    ada = home(1)
+    ada.say("one")
+    with ada.exchange(str(remote)).exclusive(), pytest.raises(Unavailable, match="another memd"):
+        ada.push(str(remote))
+    ada.push(str(remote))
+
+
 # --- many at once, and kills -----------------------------------------------------------------------------------------
 def program(folder: Path, seed: int, address: str, times: int, *steps: str, kill: str = "") -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.clients.sharing_home", str(folder), str(seed), address, str(times), *steps]
@@ -524,12 +591,12 @@ def test_the_users_repository_is_as_before_and_git_variables_have_no_effect_H1(
         monkeypatch.setenv("GIT_COMMON_DIR", str(checkout / ".git"))
     for one, other in ((ada, ben), (ben, ada)):
         one.say("statement")
-        carrying.sync(one, "orchard/app", one.exchange(str(remote), checkout))
-        carrying.pull(other, "orchard/app", other.exchange(str(remote), checkout))
+        carrying.sync(one, POOL, one.exchange(str(remote), checkout))
+        carrying.pull(other, POOL, other.exchange(str(remote), checkout))
     assert ben.state.taken.keys() == {ada.author.partition}
     ada.author.forget(0)
     ada.save()
-    carrying.push(ada, "orchard/app", ada.exchange(str(remote), checkout))
+    carrying.push(ada, POOL, ada.exchange(str(remote), checkout))
     assert content(checkout) == before
     assert not (tmp_path / "hook-ran").exists()
     assert not (tmp_path / "index").exists()
@@ -553,7 +620,7 @@ def test_another_name_of_the_address_in_the_checkout_works_H1(
         git(tmp_path, "config", "--file", str(tmp_path / ".gitconfig"), condition, str(tmp_path / "work.inc"))
     ada = home(1)
     ada.say("one")
-    carrying.push(ada, "orchard/app", ada.exchange("work:remote.git", checkout))
+    carrying.push(ada, POOL, ada.exchange("work:remote.git", checkout))
     assert ref(ada.author) in refs(remote)
 
 
@@ -565,7 +632,7 @@ def test_the_ssh_command_of_the_checkout_works_H1(remote: Path, home: NewHome, c
     git(checkout, "config", "ssh.variant", "simple")
     ada = home(1)
     ada.say("one")
-    carrying.push(ada, "orchard/app", ada.exchange(f"git@host.invalid:{remote}", checkout))
+    carrying.push(ada, POOL, ada.exchange(f"git@host.invalid:{remote}", checkout))
     assert ref(ada.author) in refs(remote)
     assert "host.invalid" in (tmp_path / "asked").read_text()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from memd.clients.exchange import carrying
+from memd.clients.exchange.git_exchange import GitExchange
 from memd.protocol.errors import RemoteRefusal, RemoteUnreachable
 from tests.clients.sharing_home import POOL, SharingHome
 
@@ -136,3 +137,34 @@ def test_a_password_in_an_address_is_not_in_an_error(server: str, tmp_path: Path
     with pytest.raises(RemoteUnreachable) as error:
         carrying.push(ada, POOL, ada.exchange(server.replace("//", "//ada:jasmine@"), None))
     assert "jasmine" not in error.value.message + error.value.hint
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+def test_a_program_that_asks_runs_only_at_a_terminal(
+    server: str, checkout: Path, tmp_path: Path, interactive: bool
+) -> None:
+    asking = tmp_path / "asking"
+    asking.write_text(f'#!/bin/sh\ntouch {tmp_path}/asked\ncase "$1" in User*) echo ada;; *) echo wisteria;; esac\n')
+    asking.chmod(0o755)
+    subprocess.run(["git", "-C", str(checkout), "config", "core.askPass", str(asking)], check=True)
+    ada = SharingHome(tmp_path / "ada", 1)
+    ada.say("one")
+    exchange = GitExchange(tmp_path / "share.git", checkout, server, interactive=interactive)
+    if interactive:
+        assert carrying.push(ada, POOL, exchange).count == 1
+    else:
+        with pytest.raises(RemoteUnreachable):
+            carrying.push(ada, POOL, exchange)
+    assert (tmp_path / "asked").exists() == interactive
+
+
+def test_the_proxy_of_the_checkouts_remote_works(server: str, checkout: Path, tmp_path: Path) -> None:
+    with_helper(checkout, tmp_path)
+    for name, value in (("url", server), ("proxy", "http://127.0.0.1:1")):
+        subprocess.run(["git", "-C", str(checkout), "config", f"remote.origin.{name}", value], check=True)
+    ada = SharingHome(tmp_path / "ada", 1)
+    ada.say("one")
+    with pytest.raises(RemoteUnreachable):
+        carrying.push(ada, POOL, ada.exchange(server, checkout))
+    subprocess.run(["git", "-C", str(checkout), "config", "--unset", "remote.origin.proxy"], check=True)
+    carrying.push(ada, POOL, ada.exchange(server, checkout))
