@@ -166,9 +166,7 @@ def _prepared(
 ) -> tuple[PreparedShare, dict[int, bytes]]:
     """Return the own partition with those of its segments that the repository lacks, page by page. Lines may be added
     between two pages: the last page decides. Raises Unavailable."""
-    own = exchange.partitions("v1")
-    sizes = [len(tree.blobs) for tree in (exchange.tree("v1", name) for name in own) if tree]
-    page = client.prepare_share(pool, first=max(0, *sizes, 1) - 1, dry_run=dry_run)
+    page = client.prepare_share(pool, dry_run=dry_run)
     if dry_run:
         return page, {}
     segments: dict[int, bytes] = {}

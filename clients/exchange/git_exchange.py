@@ -242,63 +242,57 @@ class GitExchange:
 
     # --- fetching ----------------------------------------------------------------------------------------------------
     def fetch(self) -> dict[str, str]:
-        """Fetch the partitions of the remote, and return those that can't be read, each with the reason. Raises
-        RemoteUnreachable, RemoteRefusal, StorageFull."""
-        known = self._refused()
-        remote = self.remote_refs() if known else {}
-        skipped = {name: why for name, (commit, why) in known.items() if remote.get(name) == commit}
-        specs = [f"+{ROOT}v1/*:{ROOT}new/*", *(f"^{ROOT}v1/{name}" for name in sorted(skipped))]
-        try:
-            self._fetch("--prune", *specs)
-            refused: dict[str, tuple[str, str]] = {}
-        except RemoteRefusal:
-            refused = self._fetch_apart(skipped)
-        for name in [*self._repo.references]:
-            partition = name.removeprefix(f"{ROOT}new/")
-            if partition != name and not is_partition(partition):
-                self._repo.references.delete(name)
-        for partition in self.partitions("new"):
-            if self.commit("new", partition) != self.commit("taken", partition):
-                try:
-                    self.tree("new", partition)
-                except MalformedShare as error:
-                    refused[partition] = (self.commit("new", partition), str(error))
-                    self._drop("new", partition)
-        refused |= {name: known[name] for name in skipped}
+        """Fetch the partitions that changed at the remote, and return those that can't be read, each with the reason.
+        Asking for the remote's refs first costs less than a fetch that brings nothing, and a refused partition is not
+        fetched again. Raises RemoteUnreachable, RemoteRefusal, StorageFull."""
+        remote, known = self.remote_refs(), self._refused()
+        refused = {name: known[name] for name, commit in remote.items() if known.get(name, ("",))[0] == commit}
+        for partition in {*self.partitions("new")} - remote.keys():
+            self._drop("new", partition)
+        present = {name: self.commit("new", name) for name in remote}
+        wanted = {name: commit for name, commit in remote.items() if name not in refused and present[name] != commit}
+        if wanted:
+            refused |= self._fetch_readable(wanted)
         self._refuse(refused)
         return {name: why for name, (_, why) in refused.items()}
 
-    def _fetch(self, *arguments: str) -> None:
+    def _fetch_readable(self, wanted: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """Fetch partitions, each alone if they can't be fetched together: a broken one keeps none of the others away.
+        Return those that can't be fetched or read, each with its commit and the reason."""
+        refused: dict[str, tuple[str, str]] = {}
+        try:
+            self._fetch(*wanted)
+        except RemoteRefusal:
+            for partition, commit in wanted.items():
+                try:
+                    self._fetch(partition)
+                except RemoteRefusal as error:
+                    refused[partition] = (commit, error.message)
+        for partition in wanted.keys() - refused.keys():
+            try:
+                self.tree("new", partition)
+            except MalformedShare as error:
+                refused[partition] = (self.commit("new", partition), str(error))
+        for partition in refused:
+            self._drop("new", partition)
+        return refused
+
+    def _fetch(self, *partitions: str) -> None:
         """Run `git fetch`, without the filter for a host that refuses it."""
         import pygit2
 
         command = ["fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+        specs = [f"+{ROOT}v1/{partition}:{ROOT}new/{partition}" for partition in partitions]
         try:
-            code, _, errors = self._git.attempt(*command, FILTER, REMOTE, *arguments)
+            code, _, errors = self._git.attempt(*command, FILTER, REMOTE, *specs)
             if code and "filter" in errors:
-                code, _, errors = self._git.attempt(*command, REMOTE, *arguments)
+                code, _, errors = self._git.attempt(*command, REMOTE, *specs)
             if code:
                 raise self._git.failure(errors)
         finally:
             with _storing(self.folder):
                 self._settle_config()
                 self._repository = pygit2.Repository(str(self.folder), pygit2.enums.RepositoryOpenFlag.BARE)
-
-    def _fetch_apart(self, skipped: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-        """Fetch each partition alone, so that a broken one keeps none of the others away; return the broken ones."""
-        remote = self.remote_refs()
-        refused: dict[str, tuple[str, str]] = {}
-        for partition in {*self.partitions("new")} - remote.keys():
-            self._drop("new", partition)
-        for partition, commit in remote.items():
-            if partition in skipped or commit in (self.commit("new", partition), self.commit("taken", partition)):
-                continue
-            try:
-                self._fetch(f"+{ROOT}v1/{partition}:{ROOT}new/{partition}")
-            except RemoteRefusal as error:
-                refused[partition] = (commit, error.message)
-                self._drop("new", partition)
-        return refused
 
     def fetch_one(self, partition: str) -> tuple[str, SharedTree | None]:
         """Fetch one partition; return the remote's commit, "" for none, and its tree, None for one that can't be
@@ -308,7 +302,7 @@ class GitExchange:
             self._drop("new", partition)
             return "", None
         try:
-            self._fetch(f"+{ROOT}v1/{partition}:{ROOT}new/{partition}")
+            self._fetch(partition)
             return commit, self.tree("new", partition)
         except (RemoteRefusal, MalformedShare):
             self._drop("new", partition)
@@ -384,8 +378,7 @@ class GitExchange:
                 hint="name another repository: memd share on --remote URL",
             )
         self._point("taken", partition, commit)
-        if self.commit("new", partition):
-            self._point("new", partition, commit)  # else an earlier epoch would stay
+        self._point("new", partition, commit)  # an earlier epoch must not stay
         return remote
 
     def _send(self, commits: Mapping[str, tuple[str, str]], *, many: bool = False) -> None:
