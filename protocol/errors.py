@@ -82,6 +82,14 @@ class Stopping(Unavailable, code="stopping"):
     """The daemon is stopping and accepts no new work."""
 
 
+class RemoteUnreachable(Unavailable, code="remote_unreachable"):
+    """The remote that carries a shared project did not answer, or git would have to ask the user something."""
+
+
+class RemoteRefusal(MemdError, code="remote_refusal", exit_code=4):
+    """The remote that carries a shared project answered no: it is another repository, or it takes no such ref."""
+
+
 # --- the user must repair the data folder --------------------------------------------------------------------
 class StoreError(MemdError, code="store", exit_code=5):
     """The data folder cannot be used as it is."""

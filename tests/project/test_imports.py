@@ -39,9 +39,11 @@ ALLOWED: dict[str, set[str]] = {
     "clients/mcp": {"clients/mcp", "clients/ingest", "clients/python", "protocol"},
     "clients/panel": {"clients/panel", "clients/panel/screens", "clients/python", "protocol"},
     "clients/panel/screens": {"clients/panel", "clients/python", "protocol"},
+    "clients/exchange": {"clients/exchange", "clients/python", "protocol"},
     "clients/hooks": {"clients/hooks", "clients/importers", "clients/python", "protocol"},
     "clients/bench": {
         *BENCH,
+        "clients/exchange",
         "clients/hooks",
         "clients/shell",
         *(f"clients/bench/{n}" for n in ("peers", "read", "write")),

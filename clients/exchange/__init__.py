@@ -1,0 +1,1 @@
+"""Carries partitions of shared projects between the daemon and a remote (H1, H2)."""
