@@ -75,7 +75,7 @@ Author = Annotated[
 Back = Annotated[bool, typer.Option("--back", help="Take it back: what they share is unconfirmed again.")]
 
 
-# --- begin and end ----------------------------------------------------------------------------------------------------
+# --- begin and end ---------------------------------------------------------------------------------------------------
 @app.command()
 def on(
     remote: Annotated[str, typer.Option("--remote", help="The git remote's address; else that of `origin`.")] = "",
@@ -503,6 +503,10 @@ def _too_long(*_: object) -> NoReturn:
 
 
 def _pushed_lines(pushed: Pushed, dry_run: bool = False) -> Iterator[str]:
+    if pushed.renewed:
+        yield from wrapped(
+            "another device writes with this home's key, so memd began a new partition; what was not sent goes there"
+        )
     parts = [(pushed.added, "new"), (pushed.retired, "retracted"), (pushed.gone, "forgotten")]
     words = ", ".join(f"{number:,} {word}" for number, word in parts if number)
     if not words:
@@ -511,6 +515,8 @@ def _pushed_lines(pushed: Pushed, dry_run: bool = False) -> Iterator[str]:
         yield from wrapped(f"the next push would send lines: {words}")
     else:
         yield from wrapped(f"pushed lines: {words}; the remote has {pushed.count:,} of yours")
+    if pushed.restored:
+        yield from wrapped(f"the remote had lost {count(len(pushed.restored), 'author')}; they are there again")
     for item in pushed.held:
         yield from wrapped(f"{short(item.id)} stays: {plain(item.why_not)}", "    ", "  ")
 
@@ -518,6 +524,8 @@ def _pushed_lines(pushed: Pushed, dry_run: bool = False) -> Iterator[str]:
 def _pulled_lines(pulled: Pulled, dry_run: bool = False) -> Iterator[str]:
     for taken in pulled.partitions:
         yield from _taken_lines(taken)
+    for refused in pulled.refused:
+        yield from wrapped(f"{short(refused.partition)}: refused: {plain(refused.why)}", "  ", "")
     if not pulled.partitions:
         yield "nothing new from others"
     elif dry_run:
@@ -572,7 +580,7 @@ def _event_lines(event: ShareEvent) -> Iterator[str]:
 
 @app.command()
 def trust(author: Author, back: Back = False, pool: Pool = "", cwd: Cwd = None, as_json: JsonFlag = False) -> None:
-    """Trust an author: what they share counts like a document of yours.
+    """Trust an author: what they share is no longer unconfirmed.
 
     \b
     Examples:
@@ -584,7 +592,7 @@ def trust(author: Author, back: Back = False, pool: Pool = "", cwd: Cwd = None, 
 
 @app.command()
 def mute(author: Author, back: Back = False, pool: Pool = "", cwd: Cwd = None, as_json: JsonFlag = False) -> None:
-    """Mute an author: hide what they share, and believe again what they retracted.
+    """Mute an author: hide what they share. What they retracted is believed again.
 
     \b
     Examples:
@@ -635,7 +643,7 @@ def hook(as_json: JsonFlag = False) -> None:
 
     \b
     Example:
-      memd share hook >> .git/hooks/pre-push    # first make it a script: #!/bin/sh
+      memd share hook >> .git/hooks/pre-push    # a script: #!/bin/sh, mode 755
     """
     with CommandAnswer("share hook", as_json) as answer:
         answer.give({"lines": _HOOK}, _HOOK)
