@@ -18,6 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 import typer
 
 from ...protocol.errors import InvalidRequest, MemdError, NotFound, Refused, Unavailable
+from ...protocol.scope import Scope
 from ...protocol.share import (
     OUTBOX_HOURS,
     AuthorState,
@@ -112,7 +113,8 @@ def on(
     """
     with CommandAnswer("share on", as_json) as answer, reach(PATIENCE_MS) as client:
         folder = here(cwd)
-        wanted = pool or _pool_here(client, folder)
+        scope = None if pool else _scope_here(client, folder)
+        wanted = scope.pool if scope else pool
         address = _without_password(remote, answer) or _known_address(client, wanted)
         address = address or _without_password(_of_git(folder, "remote.origin.url"), answer)
         if not address:
@@ -121,7 +123,10 @@ def on(
         name = name or _known_name(client, wanted) or _of_git(folder, "user.name")
         if not name:
             raise InvalidRequest("git knows no name of yours", hint="`memd share on --name NAME`")
-        planned = client.open_share(wanted, address, name=name, new_sessions=new_sessions, dry_run=True)
+        if scope and not scope.is_open:  # memd never captured anything there, as for somebody who joins a project
+            planned = ShareState(pool=wanted, title=scope.title, address=address, name=name)
+        else:
+            planned = client.open_share(wanted, address, name=name, new_sessions=new_sessions, dry_run=True)
         if session_start and client.why_scope(folder).pool != planned.pool:
             hint = "run it in a checkout, or name one with --cwd"
             raise InvalidRequest("--session-start needs a folder of the project", hint=hint)
@@ -133,6 +138,8 @@ def on(
                 )
             say(_plan_lines(planned, new_sessions))
             typer.confirm("Share it?", abort=True, err=True)
+        if scope and not scope.is_open:
+            wanted = client.bind_scope(folder).pool
         state = client.open_share(wanted, address, name=name, new_sessions=new_sessions)
         _set_session_start(client, state, folder, session_start)
         answer.give(state, _begun_lines(client, state))
@@ -654,20 +661,21 @@ def _title(share: ShareState) -> str:
     return plain_name(share.title) or pool_name(share.pool)
 
 
-def _pool_here(client: Client, folder: str) -> str:
-    """The pool of the folder's project. Raises InvalidRequest for a folder without one."""
-    pool = client.why_scope(folder).pool
-    if pool.startswith((UNBOUND, "personal")):
+def _scope_here(client: Client, folder: str) -> Scope:
+    """The scope of the folder's project. Raises InvalidRequest for a folder without one."""
+    scope = client.why_scope(folder)
+    if scope.pool.startswith((UNBOUND, "personal")):
         hint = "go to a project's folder, or name it with --pool; `memd scope why` tells more"
         raise InvalidRequest(f"{plain_name(folder)} has no project of its own, and only projects are shared", hint=hint)
-    return pool
+    return scope
 
 
 def _shared(client: Client, pool: str, cwd: str | None, *, closed: bool = False) -> ShareState:
     """The shared project of the option or the folder. Raises NotFound if it is not shared now; `closed`: one that was
     shared will do."""
-    name = pool or _pool_here(client, here(cwd))
-    shares = client.shares([name]).shares
+    scope = None if pool else _scope_here(client, here(cwd))
+    is_open = scope is None or scope.is_open
+    shares = client.shares([scope.pool if scope else pool]).shares if is_open else ()
     if not shares:
         hint = "`memd share on` in its folder begins; `memd share status` lists the shared projects"
         raise NotFound(f"{plain_name(pool) or 'this project'} is not shared", hint=hint)
