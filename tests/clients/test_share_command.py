@@ -153,7 +153,12 @@ def test_two_people_share_choose_trust_dispute_and_leave_H1_H2(
     told = bert.shared("wrong", record.id[:8], "--why", "it is in Postgres since March")
     assert "retired here" in told.text and "memd share push" in told.text
     assert "1 retracted" in bert.shared("push").text
-    assert "1 retracted" in ada.shared("pull").text and LEDGER not in ada.statements()
+    assert "Bert (" in ada.shared("pull").text
+    with ada.client() as client:
+        [proposal] = client.inbox().proposals
+        assert proposal.line == LEDGER, "what a stranger says of her own record is a proposal"
+        client.decide(proposal.id, accept=True)
+    assert LEDGER not in ada.statements()
 
     assert "is withdrawn" in ada.shared("off", "--withdraw").text
     assert "left the project" in flat(bert.shared("pull").text)
