@@ -158,7 +158,7 @@ def test_two_people_share_choose_trust_dispute_and_leave_H1_H2(
         [proposal] = client.inbox().proposals
         assert proposal.line == LEDGER, "what a stranger says of her own record is a proposal"
         client.decide(proposal.id, accept=True)
-    assert LEDGER not in ada.statements()
+    assert ada.statements()[LEDGER] == "retired"
 
     assert "is withdrawn" in ada.shared("off", "--withdraw").text
     assert "left the project" in flat(bert.shared("pull").text)
