@@ -92,7 +92,7 @@ class ShareMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     remote: str = ""
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ShareHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The signed state of a partition. `epoch` grows when lines become gone; `count`: lines; `tip`: hash over the
     segments, hexadecimal; `lamport`: the highest of its lines; `closed`: the author left. `key`: the public key,
     hexadecimal; `name`: what the author calls himself."""
@@ -116,7 +116,7 @@ class MalformedShare(Exception):
 
 
 _encoder = msgspec.json.Encoder(order="deterministic")
-_heads = msgspec.json.Decoder(Head)
+_heads = msgspec.json.Decoder(ShareHead)
 _lines = msgspec.json.Decoder(AddLine | InvLine)
 _gone = msgspec.json.Decoder(GoneLine)
 
@@ -207,12 +207,12 @@ def partition_of(public_key: bytes) -> str:
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(115, -1, -5))
 
 
-def encode_head(head: Head) -> bytes:
+def encode_head(head: ShareHead) -> bytes:
     """Return the bytes of a head: JSON with sorted keys, and a newline."""
     return msgspec.json.encode(msgspec.to_builtins(head), order="sorted") + b"\n"
 
 
-def decode_head(raw: bytes) -> Head:
+def decode_head(raw: bytes) -> ShareHead:
     """Decode a head and check its form, not its signature. Raises MalformedShare."""
     if len(raw) > HEAD_BYTES:
         raise MalformedShare(f"the head is longer than {HEAD_BYTES} bytes")
@@ -250,7 +250,7 @@ def shown_name(name: str) -> str:
     return clean
 
 
-def check_hashes(hashes: Sequence[bytes], head: Head) -> None:
+def check_hashes(hashes: Sequence[bytes], head: ShareHead) -> None:
     """Check that these are the hashes of a head's segments. Raises MalformedShare."""
     if len(hashes) != segments_of(head.count) or tip_of(hashes) != head.tip:
         raise MalformedShare("the segments are not those that the head was signed for")

@@ -19,7 +19,7 @@ from ...protocol.share import PartitionTaken, PreparedShare, SegmentData, ShareL
 from ...protocol.shared_lines import (
     SEGMENT,
     AddLine,
-    Head,
+    ShareHead,
     ShareMark,
     decode_head,
     encode_head,
@@ -60,7 +60,7 @@ class _UnsignedPartition:
 
     def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False) -> PreparedShare:
         numbers = range(first, min(first + 8, len(self._hashes)))
-        head = Head(
+        head = ShareHead(
             share=ShareMark(remote="bench"),
             partition=self.partition,
             key=self._key.hex(),

@@ -60,6 +60,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "pools": ("scope", "List pools: your personal one and one per project."),
         "scope": ("scope", "Show or change the pool of a folder or a record."),
         "leave": ("scope", "Stop reading a project's memory, or start again."),
+        "share": ("share", "Share a project's memory with those who share its repository."),
         "agent": ("scope", "List agents with their own memory, or create one."),
         "session": ("session", "List or find sessions; show, summarise or read one."),
     },

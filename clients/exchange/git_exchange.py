@@ -29,8 +29,8 @@ from ...protocol.shared_lines import (
     LINE_BYTES,
     MOST_LINES,
     SEGMENT,
-    Head,
     MalformedShare,
+    ShareHead,
     decode_head,
     is_partition,
     line_hash,
@@ -81,7 +81,7 @@ class SharedTree(msgspec.Struct, frozen=True, kw_only=True):
     blobs: tuple[str, ...]
 
     @property
-    def decoded(self) -> Head:
+    def decoded(self) -> ShareHead:
         """The head. Raises MalformedShare."""
         return decode_head(self.head)
 
@@ -339,7 +339,7 @@ class GitExchange:
         self._point("v1", decoded.partition, commit)
         return commit
 
-    def _commit(self, decoded: Head, head: bytes, blobs: Sequence[str], parents: list[str]) -> str:
+    def _commit(self, decoded: ShareHead, head: bytes, blobs: Sequence[str], parents: list[str]) -> str:
         import pygit2
 
         tree = self._repo.TreeBuilder()
@@ -471,7 +471,7 @@ def _hash(data: bytes) -> bytes:
         raise MalformedShare("a segment has a line that is not one") from error
 
 
-def _same(one: Head, other: Head) -> bool:
+def _same(one: ShareHead, other: ShareHead) -> bool:
     """Whether two heads say the same, whenever they were signed."""
     replace = msgspec.structs.replace
     return replace(one, at=0, signature="") == replace(other, at=0, signature="")

@@ -1,7 +1,8 @@
 """`memd-hook AGENT EVENT [reflect]`: the program that a coding agent runs on every turn, on the standard library alone.
 
 It reads the host's JSON on standard input, prints the profile where it is due (Q1) and what the prompt recalls (Q13),
-notes that a session grew, for `follow.py` (W10), and with `reflect` asks the agent once for a reflection (W4).
+notes that a session grew, for `follow.py` (W10), starts `memd share pull` in a project whose user chose that (H2), and
+with `reflect` asks the agent once for a reflection (W4).
 Invariants: exit code 0, and valid output or none (P-3); it ends within 100 ms, or 600 ms where it asks; it never starts
 a daemon, and writes only into its own folder. `memd setup` copies it beside its `hook.json`; the host runs it by
 `python -I -S`. The start of Python takes most of its time; `json`, `signal` and `socket` would be half of that, because
@@ -50,6 +51,9 @@ LIMIT_MS, WHOLE_MS, LEAST_MS = 60, 100, 25
 """For the profile, for the process from its start, and for the profile at least, even if the process started late. A
 note that a session grew may take the whole time: the turn is over, so no agent waits."""
 REPORT_MS = 20
+PULL_S = 3600
+"""Seconds between two pulls of a project, at least."""
+
 ASK_MS = 500  # for the note of a question for the agent, once a session: it has to be on the disk first
 SKIPS_LIMIT = 64 * 1024
 INPUT_LIMIT = 64 * 1024 * 1024
@@ -61,6 +65,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
     "claude-code": {
         "delivery": "sticky",
         "inject": {"SessionStart", "UserPromptSubmit"},
+        "start": "SessionStart",
         "triggers": {"startup": "start", "fork": "start", "resume": "resume", "clear": "clear", "compact": "compact"},
         "follow": {"Stop", "SubagentStop", "PreCompact", "SessionEnd"},
         "end": "SessionEnd",
@@ -72,6 +77,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
     "pi": {
         "delivery": "per_turn",
         "inject": {"before_agent_start"},
+        "start": "before_agent_start",
         "triggers": {},
         "follow": {"agent_end", "session_before_compact", "session_shutdown"},
         "end": "session_shutdown",
@@ -127,6 +133,8 @@ class Hook:
             self.name_session(session)
         if is_inject:
             self.inject(session, payload)
+        if self.event == self.dialect["start"]:
+            self.pull(str(payload.get("cwd") or ""))
         if self.event in self.dialect["follow"]:
             self.note(payload)
         if self.reflects and self.event == self.dialect["stop"]:
@@ -202,8 +210,28 @@ class Hook:
         note["urgent"] = self.event == self.dialect["urgent"]
         _append(os.path.join(self.here, "queue"), encoded(note) + b"\n")
         HookConnection(self.socket_path(), self.end, greet=False)
+        self.spawn(self.settings["follow"])
+
+    def pull(self, cwd: str) -> None:
+        """Start `memd share pull` for the project of a folder, if its user chose that and the last one is an hour
+        old."""
+        folder = os.path.join(self.here, "pulls")
+        if not cwd or "MEMD_PASS" in os.environ or not os.path.isdir(folder):
+            return
+        inside = os.path.join(os.path.realpath(cwd), "")
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            if not name.endswith(".json") or time.time() - os.stat(path).st_mtime < PULL_S:
+                continue
+            with open(path, "rb") as file:
+                checkout = str(decoded(file.read())["folder"])
+            if inside.startswith(os.path.join(checkout, "")):
+                os.utime(path)
+                self.spawn([*self.settings["pull"], checkout])
+
+    def spawn(self, command: list[str]) -> None:
+        """Start a program that outlives this one."""
         files = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
-        command: list[str] = self.settings["follow"]
         variables = {**os.environ, **self.settings["environment"]}
         os.posix_spawn(command[0], command, variables, file_actions=files, setsid=True)
 

@@ -17,6 +17,7 @@ from ... import __version__
 from ...protocol.places import Places
 from ..python.folder import make_private, write_whole
 from .notes import folder
+from .session_pulls import pulling
 
 SOURCE = Path(__file__).with_name("memd_hook.py")
 SETTINGS = "hook.json"
@@ -36,6 +37,7 @@ def contents(places: Places, environment: Mapping[str, str]) -> dict[Path, bytes
         "disabled": str(places.config / "disabled"),
         "socket": str(places.socket_file),
         "follow": following(),
+        "pull": pulling(),
         "environment": variables(environment),
     }
     content = msgspec.json.format(msgspec.json.encode(settings)) + b"\n"

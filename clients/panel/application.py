@@ -21,6 +21,7 @@ from .screens import (
     readers_screen,
     sessions_screen,
     settings_screen,
+    sharing_screen,
     time_screen,
     triage_screen,
 )
@@ -36,6 +37,7 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *activity_screen.ROUTES,
         *sessions_screen.ROUTES,
         *readers_screen.ROUTES,
+        *sharing_screen.ROUTES,
         *settings_screen.ROUTES,
         *fading_screen.ROUTES,
         *inbox_screen.ROUTES,

@@ -12,8 +12,8 @@ from memd.protocol.shared_lines import (
     AddLine,
     AnySharedLine,
     GoneLine,
-    Head,
     InvLine,
+    ShareHead,
     ShareMark,
     encode_shared,
     line_hash,
@@ -92,4 +92,4 @@ class Author:
             "at": AT,
             **more,
         }
-        return self.key.signed(Head(**fields))
+        return self.key.signed(ShareHead(**fields))

@@ -17,8 +17,8 @@ from ....protocol.share import TAKEN_SEGMENTS, SegmentData
 from ....protocol.shared_lines import (
     LINE_BYTES,
     SEGMENT,
-    Head,
     MalformedShare,
+    ShareHead,
     check_hashes,
     decode_shared,
     line_hash,
@@ -62,7 +62,7 @@ class Accepted(NamedTuple):
 
 def accept(
     known: KnownPartition,
-    head: Head,
+    head: ShareHead,
     hashes: Sequence[bytes],
     segments: Sequence[SegmentData],
     marks: Collection[str],
@@ -84,7 +84,7 @@ def accept(
     return Accepted(lines, fresh, gone, seen, not unseen, left, tuple(dict.fromkeys(wanted))[:TAKEN_SEGMENTS])
 
 
-def _check_mark(head: Head, marks: Collection[str]) -> None:
+def _check_mark(head: ShareHead, marks: Collection[str]) -> None:
     mark = head.share
     if not (mark.root or mark.remote) or of_repository(mark.root, mark.remote) not in marks:
         raise MalformedShare(
@@ -93,14 +93,14 @@ def _check_mark(head: Head, marks: Collection[str]) -> None:
         )
 
 
-def _check_numbers(known: KnownPartition, head: Head) -> None:
+def _check_numbers(known: KnownPartition, head: ShareHead) -> None:
     if head.epoch >= MOST_EPOCH or head.lamport >= MOST_LAMPORT or head.at < 0 or head.at >= MOST_LAMPORT:
         raise MalformedShare("the head has impossible numbers")
     if head.epoch < known.epoch or head.count < known.count:
         raise MalformedShare("the remote has an older state than memd: someone put it back")
 
 
-def _lines_of(head: Head, hashes: Sequence[bytes], segments: Sequence[SegmentData]) -> dict[int, list[bytes]]:
+def _lines_of(head: ShareHead, hashes: Sequence[bytes], segments: Sequence[SegmentData]) -> dict[int, list[bytes]]:
     """Return the lines of the segments that were sent, by the number of the segment."""
     lines: dict[int, list[bytes]] = {}
     for segment in segments:
@@ -127,7 +127,9 @@ def _lines_in(place: int, count: int) -> int:
     return max(0, min(SEGMENT, count - place * SEGMENT))
 
 
-def _check_prefix(known: KnownPartition, head: Head, hashes: Sequence[bytes], lines: dict[int, list[bytes]]) -> None:
+def _check_prefix(
+    known: KnownPartition, head: ShareHead, hashes: Sequence[bytes], lines: dict[int, list[bytes]]
+) -> None:
     """Check that the lines that memd has are still the same, or gone."""
     whole, rest = divmod(known.count, SEGMENT)
     same = tuple(hashes[:whole]) == tuple(known.hashes[:whole])
@@ -140,7 +142,7 @@ def _check_prefix(known: KnownPartition, head: Head, hashes: Sequence[bytes], li
         raise MalformedShare("lines that memd has were changed")
 
 
-def _newly_gone(known: KnownPartition, head: Head, place: int, lines: Sequence[bytes]) -> list[int]:
+def _newly_gone(known: KnownPartition, head: ShareHead, place: int, lines: Sequence[bytes]) -> list[int]:
     first = place * SEGMENT
     numbers: list[int] = []
     for number, raw in enumerate(lines[: max(0, known.count - first)], first):

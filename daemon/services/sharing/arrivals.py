@@ -26,7 +26,7 @@ from ....protocol.share import (
     ShareLog,
     TakePartition,
 )
-from ....protocol.shared_lines import Head, MalformedShare, decode_head
+from ....protocol.shared_lines import MalformedShare, ShareHead, decode_head
 from ...projections.aliases import of_repository
 from ...projections.sharing import PartnerEntry, ShareEntry
 from ..core import Core
@@ -118,7 +118,7 @@ class Arrivals:
         is_full = partner is None and len(self._stores.sharing.partners(pool)) >= PARTITIONS
         return TOO_MANY if is_full else ""
 
-    def _known(self, pool: str, head: Head, partner: PartnerEntry | None) -> KnownPartition:
+    def _known(self, pool: str, head: ShareHead, partner: PartnerEntry | None) -> KnownPartition:
         if partner is None:
             return KnownPartition()
         sharing, partition = self._stores.sharing, head.partition
@@ -139,7 +139,7 @@ class Arrivals:
         return frozenset({*names, of_repository(opened.root, opened.remote)})
 
     def _refuse(
-        self, pool: str, head: Head, partner: PartnerEntry | None, problem: str, dry_run: bool
+        self, pool: str, head: ShareHead, partner: PartnerEntry | None, problem: str, dry_run: bool
     ) -> PartitionTaken:
         """Note a refused partition: in the journal if memd has lines of it, once for each problem."""
         partition = head.partition

@@ -36,8 +36,8 @@ from ....protocol.share import (
 from ....protocol.shared_lines import (
     MOST_LINES,
     SEGMENT,
-    Head,
     MalformedShare,
+    ShareHead,
     ShareMark,
     check_hashes,
     line_hash,
@@ -295,7 +295,7 @@ class OwnPartition:
         known = _known(entry)
         epoch = known.epoch + (sum(is_absent) > known.gone)
         self._note_sent(opened.partition, _Sent(epoch, len(lines), sum(is_absent)))
-        head = Head(
+        head = ShareHead(
             share=ShareMark(root=opened.root, remote=opened.remote),
             partition=opened.partition,
             key="",

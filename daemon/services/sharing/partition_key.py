@@ -15,8 +15,8 @@ import msgspec
 
 from ....protocol.errors import StoreError
 from ....protocol.shared_lines import (
-    Head,
     MalformedShare,
+    ShareHead,
     decode_head,
     encode_head,
     partition_of,
@@ -45,14 +45,14 @@ class PartitionKey:
 
         return cls(Ed25519PrivateKey.from_private_bytes(seed))
 
-    def signed(self, head: Head) -> bytes:
+    def signed(self, head: ShareHead) -> bytes:
         """Return the bytes of a head, signed."""
         raw = encode_head(msgspec.structs.replace(head, key=self.public.hex(), partition=self.partition, signature=""))
         signature = self._private.sign(signed_bytes(raw)).hex()
         return encode_head(msgspec.structs.replace(decode_head(raw), signature=signature))
 
 
-def verified_head(raw: bytes) -> Head:
+def verified_head(raw: bytes) -> ShareHead:
     """Return a head whose signature is that of the key that its partition is named by. Raises MalformedShare."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

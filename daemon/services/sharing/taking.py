@@ -10,7 +10,7 @@ from ....protocol.errors import Unavailable
 from ....protocol.operation import AnyOperation, Arrived, Shift
 from ....protocol.record import Record
 from ....protocol.share import LineRefusal, PartitionTaken
-from ....protocol.shared_lines import SEGMENT, Head, line_hash, segment_hash
+from ....protocol.shared_lines import SEGMENT, ShareHead, line_hash, segment_hash
 from ...failpoint import reach
 from ...projections.sharing import PartnerEntry, TakenLine
 from ...projections.stores import Stores
@@ -32,7 +32,13 @@ class Taking:
     """One request's part of a partition. `now` in microseconds."""
 
     def __init__(
-        self, stores: Stores, now: int, author: Author, head: Head, partner: PartnerEntry | None, accepted: Accepted
+        self,
+        stores: Stores,
+        now: int,
+        author: Author,
+        head: ShareHead,
+        partner: PartnerEntry | None,
+        accepted: Accepted,
     ) -> None:
         self._stores, self._now, self._author, self._head = stores, now, author, head
         self._before = partner or PartnerEntry(pool=author.pool, partition=author.partition, epoch=head.epoch)

@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from memd.clients.python.client import Client
 from memd.protocol.event import Origin, Said, SessionEnded, SessionStarted
 from tests.clients.panel.conftest import OpenPage, RunningPanel, needs_browser
+from tests.clients.panel.test_sharing_screen import bert_shares, shared_project
 from tests.conftest import RunningDaemon
 
 pytestmark = needs_browser
@@ -28,6 +29,9 @@ def fill(daemon: RunningDaemon, panel: RunningPanel) -> list[str]:
     """Give every screen something to show; the addresses of all screens."""
     origin = Origin(host="claude-code", session="s1", cwd=str(panel.folder))
     with daemon.client() as client:
+        pool = shared_project(client, panel.folder)
+        client.offer_records(pool, [client.review_share(pool).candidates[0].record.id])
+        bert_shares(client, pool, panel.folder)
         at = DAY.isoformat()
         client.capture(origin, [SessionStarted(turn="start", at=at), *spoken(), SessionEnded(turn="end", at=at)])
         ids = [
@@ -55,7 +59,7 @@ def spoken() -> Iterator[Said]:
 def addresses(client: Client, id: str) -> list[str]:
     """The address of each screen that a person can open, in each of its forms."""
     session = "claude-code:s1"
-    whole = ("/", "/memories", "/fading", "/activity", "/activity/sessions", "/readers", "/settings")
+    whole = ("/", "/memories", "/fading", "/activity", "/activity/sessions", "/readers", "/sharing", "/settings")
     forms = ("/?view=text", "/?view=before", "/memories?q=tabs", "/memories?q=zebra", "/memories?show=retired")
     parts = (f"/memories/{id}", f"/memories/{id}/right", f"/memories/{id}/right?as=words")
     told = ("/activity?who=you", "/activity?who=memd", "/activity?who=agents", f"/activity/session?id={session}")
