@@ -248,7 +248,8 @@ class LineRefusal(msgspec.Struct, frozen=True, array_like=True):
 
 class PartitionTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Reply to `take_partition`. `problem`: why memd refused the whole partition, which changes nothing; `left`: lines
-    that are new and were not in the request. `wanted`: numbers of segments that memd needs next."""
+    that are new and were not in the request. `proposed`: records of this home that the lines retract: proposals in the
+    inbox. `wanted`: numbers of segments that memd needs next."""
 
     partition: str
     name: str = ""
@@ -256,6 +257,7 @@ class PartitionTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     problem: str = ""
     added: int = 0
     retired: int = 0
+    proposed: int = 0
     forgotten: int = 0
     waiting: int = 0
     refused: tuple[LineRefusal, ...] = ()

@@ -547,6 +547,7 @@ def _taken_lines(taken: PartitionTaken) -> Iterator[str]:
         yield from wrapped(f"{who}: refused, and nothing of it was taken: {plain(taken.problem)}", "  ", "")
         return
     parts = [(taken.added, "new"), (taken.retired, "retracted"), (taken.forgotten, "forgotten")]
+    parts += [(taken.proposed, "against records of yours: see `memd inbox`")]
     parts += [(len(taken.refused), "refused"), (taken.left, "left for the next pull")]
     words = ", ".join(f"{number:,} {word}" for number, word in parts if number) or "nothing new"
     yield from wrapped(f"{who}: {words}{'; left the project' if taken.closed else ''}", "  ", "")

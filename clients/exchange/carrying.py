@@ -322,6 +322,7 @@ def _sum(total: PartitionTaken | None, reply: PartitionTaken) -> PartitionTaken:
         reply,
         added=total.added + reply.added,
         retired=total.retired + reply.retired,
+        proposed=total.proposed + reply.proposed,
         forgotten=total.forgotten + reply.forgotten,
         refused=(*total.refused, *reply.refused),
     )

@@ -49,6 +49,8 @@ export interface Arrived {
   gone?: number[];
   refused?: [number, string][];
   problem?: string;
+  after?: Shift[];
+  review?: [string, boolean][];
 }
 export interface ArrivedLine {
   n: number;
@@ -81,6 +83,7 @@ export interface AuthorJudged {
   partition: string;
   standing: "muted" | "new" | "trusted";
   after?: Shift[];
+  review?: [string, boolean][];
 }
 export interface AuthorState {
   partition: string;
@@ -743,6 +746,7 @@ export interface PartitionTaken {
   problem?: string;
   added?: number;
   retired?: number;
+  proposed?: number;
   forgotten?: number;
   waiting?: number;
   refused?: LineRefusal[];

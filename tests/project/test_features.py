@@ -10,11 +10,11 @@ import pytest
 
 from memd.clients.cli.commands import PANELS
 
-ROW_ID = r"(?:P-[1-9]\d?|[ACGOPQRTUW][1-9]\d?)"
+ROW_ID = r"(?:P-[1-9]\d?|[ACGHKOPQRTUW][1-9]\d?)"
 CITED = re.compile(rf"(?<![\w.+-]){ROW_ID}(?![\w+]|\.\w)")
 """An id in a docstring or comment."""
 
-CITED_BY_TEST = re.compile(r"(?<=_)[ACGOPQRTUW][1-9]\d?(?=_|$)")
+CITED_BY_TEST = re.compile(r"(?<=_)[ACGHKOPQRTUW][1-9]\d?(?=_|$)")
 """An id in the name of a test. The name of a row such as P-12 has no hyphen there."""
 
 ROW = re.compile(rf"^\| ({ROW_ID}) \| (.+) \| (.+) \| (.+) \|$", re.M)

@@ -56,7 +56,7 @@ SayInvalid = Callable[[str, str, str, str], None]
 class Arrivals:
     """Checks partitions, and commits what they say. Called on the slow lane, so one request at a time."""
 
-    def __init__(self, core: Core, writer: Writer, forget: ForgetLines, say_invalid: SayInvalid | None = None) -> None:
+    def __init__(self, core: Core, writer: Writer, forget: ForgetLines, say_invalid: SayInvalid) -> None:
         self._stores, self._directory, self._world = core.stores, core.directory, core.world
         self._writer, self._forget, self._say_invalid = writer, forget, say_invalid
         self._seen: dict[tuple[str, str], tuple[int, frozenset[int]]] = {}
@@ -192,7 +192,7 @@ class Arrivals:
         records = {record.id: record for record in map(self._stores.records.named, request.ids)}
         for record in records.values():
             if not record.is_team:
-                raise InvalidRequest(f"{record.id[:8]} is your own record", hint=f"memd wrong {record.id[:8]}")
+                raise InvalidRequest(f"{record.id[:8]} is your own record", hint=f"memd reject {record.id[:8]}")
         why = without_secrets(" ".join(request.why.split()))
         live = [record for record in records.values() if record.status in LIVE]
         reason = f"you told everybody that it is wrong{f': {why}' if why else ''}"
@@ -200,8 +200,7 @@ class Arrivals:
         if operations:
             self._writer.run(lambda: self._stores.commit(operations)).result()
         for record in records.values():
-            if self._say_invalid is not None:
-                self._say_invalid(record.pool, name_of(record), "", why)
+            self._say_invalid(record.pool, name_of(record), "", why)
         lines = {record.id: {"id": name_of(record), "op": "inv", "why": why} for record in records.values()}
         return Outbox(
             items=tuple(OutboxItem(id=id, line=msgspec.json.encode(line).decode()) for id, line in lines.items())

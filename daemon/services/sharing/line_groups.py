@@ -53,7 +53,7 @@ class LineGroup:
         self.refused: list[LineRefusal] = []
         self.after: list[Shift] = []
         self.review: tuple[tuple[str, bool], ...] = ()
-        self.added = self.retired = self.waiting = 0
+        self.added = self.retired = self.proposed = self.waiting = 0
         self._records: dict[str, Record] = {}
         """Records as they are after this group, by id."""
         self._adds: dict[str, AddLine] = {}
@@ -154,6 +154,7 @@ class LineGroup:
         against = next((self._belief.id_of(other) for other, add in self._adds.items() if ref in add.of), "")
         id = proposal_id(record.id, against or name)
         if self._stores.inbox.get(id) is None:
+            self.proposed += 1
             self.operations.append(
                 ChangeProposed(
                     id=id,

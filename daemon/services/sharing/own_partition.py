@@ -61,6 +61,9 @@ GROUP = 256
 """Most lines of one commit: captures wait for the write thread meanwhile."""
 
 BLIND_BYTES = 16
+REPLY_BYTES = 3_000_000
+"""Most bytes of segments in one reply."""
+
 SHOWN_IDS = 5
 
 
@@ -307,9 +310,8 @@ class OwnPartition:
             closed=entry.withdraw,
             at=max((offered.at for offered in lines), default=0),
         )
-        last = min(first + TAKEN_SEGMENTS, segments_of(len(lines)))
-        shown = slice(first * SEGMENT, last * SEGMENT)
-        data = self._bytes(lines[shown], is_absent[shown])
+        segments = self._segments(lines, is_absent, first)
+        last = first + len(segments)
         new = lines[known.lines :]
         return PreparedShare(
             pool=opened.pool,
@@ -319,16 +321,26 @@ class OwnPartition:
             count=len(lines),
             head=key.signed(msgspec.structs.replace(head, key=key.public.hex())),
             hashes=tuple(hashes),
-            segments=tuple(
-                SegmentData(first + number, b"".join(data[number * SEGMENT : (number + 1) * SEGMENT]))
-                for number in range(last - first)
-            ),
+            segments=segments,
             next=last if last < segments_of(len(lines)) else 0,
             added=sum(offered.what == "add" and not is_absent[offered.n] for offered in new),
             retired=sum(offered.what == "inv" and not is_absent[offered.n] for offered in new),
             gone=max(0, sum(is_absent) - known.gone),
             held=self._held(entry),
         )
+
+    def _segments(self, lines: Sequence[Offered], is_absent: Sequence[bool], first: int) -> tuple[SegmentData, ...]:
+        """Return the segments from number `first` on that one reply can hold, at least one if there is one."""
+        segments: list[SegmentData] = []
+        size = 0
+        for number in range(first, min(first + TAKEN_SEGMENTS, segments_of(len(lines)))):
+            part = slice(number * SEGMENT, (number + 1) * SEGMENT)
+            data = b"".join(self._bytes(lines[part], is_absent[part]))
+            size += len(data)
+            if segments and size > REPLY_BYTES:
+                break
+            segments.append(SegmentData(number, data))
+        return tuple(segments)
 
     def _bytes(self, lines: Sequence[Offered], is_absent: Sequence[bool]) -> list[bytes]:
         """Return the lines' bytes with their newlines. Raises InvalidRequest if the rules of today find a secret."""

@@ -40,7 +40,12 @@ class SharingService(Service):
     def __init__(self, core: Core, writer: Writer, *, forget: ForgetLines) -> None:
         """`forget`: forgets lines that their author forgot, in one commit with these operations."""
         self._stores, self._directory = core.stores, core.directory
-        self._own, self._arrivals = OwnPartition(core, writer), Arrivals(core, writer, forget)
+        self._own = own = OwnPartition(core, writer)
+
+        def say_invalid(pool: str, name: str, until: str, why: str) -> None:
+            writer.run(lambda: own.invalidate(pool, name, until, why)).result()
+
+        self._arrivals = Arrivals(core, writer, forget, say_invalid)
 
     @property
     def handlers(self) -> Handlers:

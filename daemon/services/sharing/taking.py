@@ -66,6 +66,7 @@ class Taking:
             standing=self._author.standing,
             added=sum(group.added for group in groups),
             retired=sum(group.retired for group in groups),
+            proposed=sum(group.proposed for group in groups),
             forgotten=len(self._accepted.gone),
             waiting=sum(group.waiting for group in groups),
             refused=tuple(refused),
