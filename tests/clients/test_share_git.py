@@ -231,6 +231,21 @@ def test_refs_that_a_mirror_push_deleted_come_back_with_any_members_push(
     assert reader.pull(str(remote)).partitions[0].added == 1
 
 
+def test_what_others_shared_never_goes_to_another_remote_H1(remote: Path, home: NewHome, tmp_path: Path) -> None:
+    other = tmp_path / "other.git"
+    git(tmp_path, "init", "-q", "--bare", str(other))
+    ada, ben = home(1), home(2)
+    ada.say("for the few who read the first remote")
+    ada.push(str(remote))
+    ben.pull(str(remote))
+    ben.say("for all")
+    assert ben.push(str(other)).restored == ()
+    assert refs(other).keys() == {ref(ben.author)}
+    ben.push(str(remote))
+    git(remote, "update-ref", "-d", ref(ada.author))
+    assert ben.push(str(remote)).restored == (ada.author.partition,), "the first remote had it"
+
+
 def test_a_rolled_back_ref_is_put_right_by_its_author_and_by_others(remote: Path, home: NewHome) -> None:
     ada, ben = home(1), home(2)
     ada.say("one")
