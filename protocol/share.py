@@ -165,7 +165,8 @@ class AuthorState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class ShareState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shared project. `address`: the remote that carries it; `offered`, `delivered`: own lines; `waiting`: records in
-    the outbox; `undecided`: records that the user may share. `is_open`: sharing goes on; `withdrawn`: own lines go."""
+    the outbox; `undecided`: records that the user may share; `forgotten`: own lines that are forgotten here and that
+    the remote has until the next push. `is_open`: sharing goes on; `withdrawn`: own lines go."""
 
     pool: str
     title: str = ""
@@ -180,6 +181,7 @@ class ShareState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     delivered: int = 0
     waiting: int = 0
     undecided: int = 0
+    forgotten: int = 0
     authors: tuple[AuthorState, ...] = ()
 
 

@@ -244,6 +244,11 @@ def _state_lines(client: Client, share: ShareState) -> Iterator[str]:
     left = share.offered - share.delivered
     sent = f"{count(share.delivered, 'line')} at the remote" + (f", {left:,} to push" if left > 0 else "")
     yield from wrapped(f"{sent}; {count(share.waiting, 'record')} in the outbox", "  ", "  ")
+    if share.forgotten:
+        what = "withdrawn" if share.withdrawn else "forgotten here"
+        how = "`memd share push`" if share.is_open or share.withdrawn else "`memd share off --withdraw`"
+        words = f"{count(share.forgotten, 'line')} {what} and still at the remote: {how}"
+        yield from (styled(line, "yellow") for line in wrapped(words, "  ", "  "))
     if share.undecided:
         yield from wrapped(f"{count(share.undecided, 'record')} may go: `memd share review`", "  ", "  ")
     if share.new_sessions:

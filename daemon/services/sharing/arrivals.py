@@ -208,12 +208,17 @@ class Arrivals:
 
     # --- reads ---------------------------------------------------------------------------------------------------
     def authors(self, entry: ShareEntry) -> tuple[AuthorState, ...]:
-        """Return the partitions of the others, and the own one."""
+        """Return the own partition, those of the others, and the own ones of earlier: nothing of them is taken."""
         opened, pool = entry.opened, entry.opened.pool
         own = AuthorState(partition=opened.partition, name=opened.name, standing="trusted", lines=entry.count, own=True)
         others = [self._state(partner) for partner in self._stores.sharing.partners(pool)]
         refused = [state for (place, _), state in self._problems.items() if place == pool]
-        return (own, *sorted((*others, *refused), key=lambda state: (state.name.casefold(), state.partition)))
+        earlier = [
+            AuthorState(partition=name, name=opened.name, standing="trusted", lines=entry.past.get(name, 0), own=True)
+            for name in entry.partitions
+            if name != opened.partition
+        ]
+        return (own, *earlier, *sorted((*others, *refused), key=lambda state: (state.name.casefold(), state.partition)))
 
     def _state(self, partner: PartnerEntry) -> AuthorState:
         stores, document = self._stores, document_of(partner.partition)

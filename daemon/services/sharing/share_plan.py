@@ -81,6 +81,19 @@ class SharePlan:
         key = "undecided", msgspec.msgpack.encode(entry)
         return self._known.get(key, lambda: tuple(self._undecided(entry)))
 
+    def forgotten(self, entry: ShareEntry) -> int:
+        """Return the number of lines that the others have and that become gone with the next push."""
+        key = "forgotten", msgspec.msgpack.encode(entry)
+        return self._known.get(key, lambda: self._forgotten(entry))
+
+    def _forgotten(self, entry: ShareEntry) -> int:
+        delivered, records = entry.delivered, self._stores.records
+        if delivered is None:
+            return 0
+        lines = self._stores.sharing.own_lines(entry.opened.partition)[: delivered.count]
+        absent = (entry.withdraw or (line.what == "add" and records.get(line.id) is None) for line in lines)
+        return max(0, sum(absent) - delivered.gone)
+
     def _undecided(self, entry: ShareEntry) -> Iterator[tuple[Record, str]]:
         pool = entry.opened.pool
         choices, told = self._stores.sharing.choices(pool), told_of(self._stores, entry)
