@@ -23,6 +23,9 @@ Standing = Literal["new", "trusted", "muted"]
 TAKEN_SEGMENTS = 8
 """Most segments of one request or reply."""
 
+NEW_LINES, FIRST_LINES = 2_000, 20_000
+"""Most new lines of a partition in one request and in one pull: of one that memd knows, and of one that it does not."""
+
 OUTBOX_HOURS = 24
 """Hours that a record of a session that is shared as a whole waits before it may leave."""
 

@@ -288,6 +288,21 @@ def test_a_remote_that_is_away_ends_with_3_and_keeps_what_was_chosen_H1(ada: Per
     assert "the remote has 1 of yours" in flat(ada.shared("push").text)
 
 
+def test_forgetting_tells_of_what_is_still_at_the_remote_T10(ada: Person, remote: Path) -> None:
+    ledger = ada.remember(LEDGER)
+    ada.shared("on", "--yes")
+    ada.shared("review", "--accept", ledger)
+    ada.shared("push")
+    told = flat(ada.run("forget", ledger, "--yes").text)
+    assert "1 line that you shared is still at a remote" in told and "memd share push" in told
+    assert "1 line forgotten here and still at the remote" in flat(ada.shared("status").text)
+    assert "1 forgotten" in ada.shared("push").text
+    assert "still at" not in flat(ada.shared("status").text)
+    ada.shared("off", "--withdraw")
+    ada.shared("on", "--yes")
+    assert json.loads(ada.shared("pull", "--json").text)["data"].get("partitions", []) == [], "not even one's own"
+
+
 def test_off_stops_push_and_pull_and_on_begins_again_H1(ada: Person) -> None:
     ada.remember(LEDGER)
     ada.shared("on", "--yes")

@@ -21,6 +21,7 @@ from memd.protocol.errors import (
     StorageFull,
     Unavailable,
 )
+from memd.protocol.share import NEW_LINES
 from memd.protocol.shared_lines import SEGMENT
 from tests.clients.sharing_home import POOL, SharingHome
 from tests.daemon.shared_authors import Author
@@ -141,6 +142,20 @@ def test_many_lines_go_page_by_page_and_old_segments_are_not_asked_for_again(rem
     assert ben.pull(str(remote)).partitions[0].added == 1
     assert ben.requests == asked + 1
     assert ben.state.taken[ada.author.partition].lines == ada.author.lines
+
+
+def test_a_flood_of_a_known_author_comes_a_part_a_pull_H2(remote: Path, home: NewHome) -> None:
+    ada, ben = home(1), home(2)
+    ada.say("one")
+    ada.push(str(remote))
+    ben.pull(str(remote))
+    ada.say(*(f"statement {number}" for number in range(3_000)))
+    ada.push(str(remote))
+    first = ben.pull(str(remote)).partitions[0]
+    assert NEW_LINES <= first.added < 3_000 and first.left == 3_000 - first.added
+    second = ben.pull(str(remote)).partitions[0]
+    assert (second.added, second.left) == (first.left, 0)
+    assert ben.pull(str(remote)).partitions == ()
 
 
 def test_forgotten_words_are_in_no_object_of_any_private_repository_T10(remote: Path, home: NewHome) -> None:
