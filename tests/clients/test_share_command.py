@@ -70,6 +70,10 @@ class Person:
         here = () if arguments[0] in ("status", "wrong", "hook") else ("--cwd", str(self.folder))
         return self._memd("share", *arguments, *here, input=input, **changes)
 
+    def memd(self, *arguments: str) -> Told:
+        """`memd …` outside of the clone."""
+        return self._memd(*arguments)
+
     def shared(self, *arguments: str) -> Told:
         """A command that succeeds."""
         told = self.share(*arguments)
@@ -293,7 +297,7 @@ def test_forgetting_tells_of_what_is_still_at_the_remote_T10(ada: Person, remote
     ada.shared("on", "--yes")
     ada.shared("review", "--accept", ledger)
     ada.shared("push")
-    told = flat(ada.run("forget", ledger, "--yes").text)
+    told = flat(ada.memd("forget", ledger, "--yes").text)
     assert "1 line that you shared is still at a remote" in told and "memd share push" in told
     assert "1 line forgotten here and still at the remote" in flat(ada.shared("status").text)
     assert "1 forgotten" in ada.shared("push").text
