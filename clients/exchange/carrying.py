@@ -265,7 +265,8 @@ def pull(
                 continue
             taken.append(reply)
             if not (dry_run or reply.problem or reply.left):
-                forgotten |= before is not None and before.decoded.epoch != tree.decoded.epoch
+                # an earlier epoch may lie here although it was never taken: after a dry run, or a refusal
+                forgotten |= tree.decoded.epoch > (before.decoded.epoch if before else 0)
                 exchange.take(partition)
                 _reach("moved")
         if not dry_run:

@@ -53,6 +53,9 @@ TREE_BYTES = MOST_SEGMENTS * 48
 COMMIT_BYTES = 64 * 1024
 FILTER = "--filter=blob:limit=2m"
 LOCK_S = 60.0
+HOST_WORDS = 200
+"""Most characters of a host's own words in an error."""
+
 LOOSE_OBJECTS = 1_000
 """Loose objects from which the repository is packed."""
 
@@ -419,7 +422,7 @@ class GitExchange:
         if answers:
             reason = "".join(filter(str.isprintable, answers[0]))
             raise RemoteRefusal(
-                f"{self._git.shown} refused {ROOT}v1: {reason}",
+                f"{self._git.shown} refused {ROOT}v1: {reason}{_host_words(errors)}",
                 hint="the host may take branches and tags only: memd share on --remote URL names another repository",
             )
         raise self._git.failure(errors)
@@ -486,6 +489,13 @@ def exchange_folder(share: Path, pool: str) -> Path:
 
 def _segment_file(number: int) -> str:
     return f"{number:06}.jsonl"
+
+
+def _host_words(errors: str) -> str:
+    """Return what the host says for its refusal, in brackets; "" for nothing."""
+    lines = (line.removeprefix("remote:").strip() for line in errors.splitlines() if line.startswith("remote:"))
+    words = "".join(filter(str.isprintable, " ".join(filter(None, lines))))[:HOST_WORDS]
+    return f" ({words})" if words else ""
 
 
 def _hash(data: bytes) -> bytes:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ....protocol.operation import Moved
 from ....protocol.record import STATES, Record
 from ....protocol.shared_lines import LINE_BYTES
-from ...projections.placement import Placing, SourcePool, documents_of, may_hold
+from ...projections.placement import PROJECT, Placing, SourcePool, documents_of, may_hold
 from ...projections.pool_directory import OperationCache
 from ...projections.stores import Stores
 from ..outgoing_screen import flags_in, secrets_in
@@ -22,6 +22,10 @@ from .rendering import KINDS, bytes_of, shared_text, texts_of
 
 TEAM = "team:"
 """Beginning of the documents that hold the words of other authors."""
+
+
+KEPT = "you keep it for yourself"
+"""Why a record stays for which the user decided so."""
 
 
 def is_from_team(record: Record) -> bool:
@@ -58,6 +62,18 @@ class ShareGate:
             or self._of_its_sources(record, pool)
             or self._of_its_words(record)
         )
+
+    def why_not_exported(self, record: Record) -> str:
+        """Return why a record may not be in a shareable export, in words for the user; "" if it may: it passes the gate
+        of its own project, and the user did not keep it."""
+        if not record.pool.startswith(PROJECT):
+            return "it is not in a project"
+        kept = self._known.get(("kept", record.pool), lambda: self._kept(record.pool))
+        return KEPT if record.id in kept else self.why_not(record, record.pool)
+
+    def _kept(self, pool: str) -> frozenset[str]:
+        choices = self._stores.sharing.choices(pool)
+        return frozenset(id for id, is_shared in choices.items() if not is_shared)
 
     def _of_its_kind(self, record: Record, pool: str) -> str:
         if record.pool != pool:
