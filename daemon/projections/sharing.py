@@ -235,6 +235,19 @@ class SharingTable(FoldTables):
         values = self._values("share_choices", "a choice", digest(pool))
         return {key.decode(): value == b"share" for key, value in zip(keys, values, strict=True)}
 
+    def choice(self, pool: str, id: str) -> bool | None:
+        """Return whether the user shares a record of a pool, None before he decided."""
+        stored = self._value("share_choices", digest(pool) + id.encode(), "a choice")
+        return None if stored is None else stored == b"share"
+
+    def invalidations(self, pool: str) -> dict[str, list[int]]:
+        """Return the numbers of the lines of a pool that invalidate others, by their partition."""
+        numbers: dict[str, list[int]] = {}
+        for key in self._keys("share_refs", digest(pool)):
+            line = _line_ref(key[16:])
+            numbers.setdefault(line.partition, []).append(line.n)
+        return numbers
+
     def invalidating(self, pool: str, ref: str) -> list[LineRef]:
         """Return the lines, own and others', that invalidate the line with this name."""
         return [_line_ref(key) for key in self._keys("share_refs", digest(pool) + digest(ref))]

@@ -170,9 +170,11 @@ class OwnPartition:
     # --- the user's word ---------------------------------------------------------------------------------------------
     def review(self, request: ReviewShare) -> ShareReview:
         """List the records that the user has not decided on. Raises NotFound, InvalidRequest."""
-        records = self._plan.undecided(self._open_entry(request.pool))
-        listed = tuple(ShareCandidate(record=record, why_not=why_not) for record, why_not in records[: request.limit])
-        return ShareReview(candidates=listed, left=len(records) - len(listed))
+        undecided = self._plan.undecided(self._open_entry(request.pool))
+        reasons = dict(undecided[: request.limit])
+        records = self._stores.records.many(reasons).values()
+        listed = tuple(ShareCandidate(record=record, why_not=reasons[record.id]) for record in records)
+        return ShareReview(candidates=listed, left=len(undecided) - len(reasons))
 
     def choose(self, request: OfferRecords) -> Outbox:
         """Note which records the user shares or keeps. Raises NotFound, and InvalidRequest for one of another pool."""
@@ -181,7 +183,7 @@ class OwnPartition:
         shared = [self._in_pool(id, pool).id for id in request.ids]
         kept = [self._in_pool(id, pool).id for id in request.keep]
         if request.all:
-            shared += [record.id for record, why_not in self._plan.undecided(entry) if not why_not]
+            shared += [id for id, why_not in self._plan.undecided(entry) if not why_not]
         shared = [id for id in dict.fromkeys(shared) if id not in kept]
         choices = self._stores.sharing.choices(pool)
         wanted = {False: [id for id in shared if choices.get(id) is not True]}
@@ -203,7 +205,7 @@ class OwnPartition:
 
     def waiting(self, entry: ShareEntry) -> int:
         """Return the number of records in the outbox."""
-        return len({step.id for step in self._plan.steps(entry)})
+        return self._plan.waiting(entry)
 
     def undecided(self, entry: ShareEntry) -> int:
         """Return the number of records that the user may share and has not decided on."""
