@@ -6,6 +6,7 @@ operations alone; an invalidation is kept by the line that it names, whether tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +24,7 @@ from ...protocol.operation import (
 )
 from ...protocol.reply import Logged
 from ...protocol.share import Standing
+from ..storage.checksummed_rows import keys_with
 from .projection import FoldTables, OperationBatch
 from .records import digest
 
@@ -247,6 +249,12 @@ class SharingTable(FoldTables):
             line = _line_ref(key[16:])
             numbers.setdefault(line.partition, []).append(line.n)
         return numbers
+
+    def invalidated(self, pool: str, refs: Iterable[str]) -> list[str]:
+        """Return those of these names of lines that any line invalidates."""
+        with self.environment.read() as snapshot:
+            table, place = self._table("share_refs"), digest(pool)
+            return [ref for ref in refs if any(True for _ in keys_with(snapshot, table, place + digest(ref)))]
 
     def invalidating(self, pool: str, ref: str) -> list[LineRef]:
         """Return the lines, own and others', that invalidate the line with this name."""
