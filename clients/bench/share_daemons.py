@@ -185,8 +185,7 @@ def arrival(options: BenchOptions) -> PartResult:
     turns = 1 if options.quick else TAKEN_TURNS
     pulls, imports, pull_cpu, import_cpu = list[float](), list[float](), list[float](), list[float]()
     with _project() as project:
-        folder = project.publish(1, TAKEN)
-        checked = list(_checked(folder))
+        project.publish(1, TAKEN)
         for turn in range(turns):
             options.progress(f"share/arrival: {turn + 1} of {turns}")
             with _member(project, "Ben") as ben:
@@ -205,7 +204,6 @@ def arrival(options: BenchOptions) -> PartResult:
         Figure(f"pull of {TAKEN:,} lines", pull, "s", floor, turns, at_most(2, times=True)),
         Figure("  import of the same", floor, "s", samples=turns),
         Figure("  seconds of a core, pull", median(pull_cpu), "s", median(import_cpu), turns),
-        *checked,
     )
     return PartResult(figures, shows_not="a network; the vectors, which memd makes later in both cases")
 
