@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
@@ -49,7 +49,7 @@ with Client(home, 600_000) as client:
 """
 
 
-class Project:
+class CarriedProject:
     """A repository with a remote that carries what is shared, and one beside it for git alone."""
 
     def __init__(self, folder: Path) -> None:
@@ -75,10 +75,10 @@ class Project:
         return folder
 
 
-class Member:
+class SharingMember:
     """A daemon that shares the project."""
 
-    def __init__(self, project: Project, client: Client, environment: Mapping[str, str], name: str) -> None:
+    def __init__(self, project: CarriedProject, client: Client, environment: Mapping[str, str], name: str) -> None:
         self.client, self.environment, self.project = client, environment, project
         self.pool = client.bind_scope(str(project.clone)).pool
         client.open_share(self.pool, str(project.remote), name=name)
@@ -162,7 +162,7 @@ def daily(options: BenchOptions) -> PartResult:
     return PartResult(figures, notes=notes, shows_not="a network, and the start of the command")
 
 
-def _status(member: Member, options: BenchOptions) -> Iterator[Figure]:
+def _status(member: SharingMember, options: BenchOptions) -> Iterator[Figure]:
     """The milliseconds of `shares`, again and after a change, and those of the command."""
     client = member.client
     again, after, command = list[float](), list[float](), list[float]()
@@ -270,26 +270,26 @@ def first(options: BenchOptions) -> PartResult:
     return PartResult(figures, shows_not="a network; the vectors, which memd makes later")
 
 
-def _pull_until_found(ben: Member, many: int) -> None:
-    ben.pull()
-    while ben.client.shares().shares[0].authors and any(
-        author.lines < many for author in ben.client.shares().shares[0].authors if not author.own
-    ):
+def _pull_until_found(ben: SharingMember, many: int) -> None:
+    taken = 0
+    while taken < many:
         ben.pull()
+        authors = ben.client.shares().shares[0].authors
+        taken = min(author.lines for author in authors if not author.own)
     assert ben.client.recall("press in the room", cwd=str(ben.project.clone)).hits
 
 
 # --- homes and records -----------------------------------------------------------------------------------------------
 @contextmanager
-def _project() -> Generator[Project]:
+def _project() -> Generator[CarriedProject]:
     with tempfile.TemporaryDirectory(prefix="memd-bench-") as name:
-        yield Project(Path(name))
+        yield CarriedProject(Path(name))
 
 
 @contextmanager
-def _member(project: Project, name: str) -> Generator[Member]:
+def _member(project: CarriedProject, name: str) -> Generator[SharingMember]:
     with empty_home(IDLE) as (home, environment), running(home, environment) as client:
-        yield Member(project, client, environment, name)
+        yield SharingMember(project, client, environment, name)
 
 
 def _record(pool: str, session: str, number: int, text: str = "") -> Record:
@@ -318,7 +318,7 @@ def import_all(client: Client, pool: str, session: str, records: Sequence[Record
         assert not done.refused, done.refused
 
 
-def _exported(member: Member) -> list[ExportedRecord]:
+def _exported(member: SharingMember) -> list[ExportedRecord]:
     records: list[ExportedRecord] = []
     page = member.client.export([member.pool])
     records += page.records
@@ -328,9 +328,8 @@ def _exported(member: Member) -> list[ExportedRecord]:
     return records
 
 
-def _spent(member: Member, step: object, *arguments: object) -> tuple[float, float]:
+def _spent(member: SharingMember, step: Callable[..., object], *arguments: object) -> tuple[float, float]:
     """The seconds of a step, and the seconds of a core that the daemon used meanwhile."""
-    assert callable(step)
     pid = member.client.status().pid
     cpu = cpu_s(pid)
     seconds = elapsed_ms(step, *arguments) / 1000
