@@ -19,6 +19,8 @@ COMMANDS = {
     "judge-texts": ("benchmarks.inside", "judge_command"),
     "embed-texts": ("benchmarks.inside", "embed_command"),
     "count-tokens": ("benchmarks.inside", "count_command"),
+    "write-partitions": ("benchmarks.sharing", "write_command"),
+    "check-partitions": ("benchmarks.sharing", "check_command"),
 }
 """Module below `memd` and function of each measurement; imported when it is run."""
 

@@ -1396,6 +1396,7 @@ export interface ShareState {
   delivered?: number;
   waiting?: number;
   undecided?: number;
+  forgotten?: number;
   authors?: AuthorState[];
 }
 export interface Shift {

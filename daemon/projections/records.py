@@ -2,7 +2,7 @@
 
 Invariants: a record has one row; the indexes follow from the record alone and change with it in the same transaction:
 `recent` (pool, learned_at), `cited` (document, turn), `keys` (pool, key), and those of other modules; `tally` counts by
-pool and status.
+pool and status, `author_tally` by author of a shared project and status.
 """
 
 from __future__ import annotations
@@ -63,13 +63,15 @@ def digest(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
+_TEAM = b"t"
+
 Index = Callable[[Record], Iterable[tuple[bytes, bytes]]]
 """Returns the rows of one table that follow from a record alone."""
 
 
 def recent_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
-    """Return the row by pool and `learned_at`."""
-    yield digest(record.pool) + record.learned_at.to_bytes(8) + record.id.encode(), b""
+    """Return the row by pool and `learned_at`; its value marks the record of another author."""
+    yield digest(record.pool) + record.learned_at.to_bytes(8) + record.id.encode(), _TEAM if record.is_team else b""
 
 
 def cited_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
@@ -110,7 +112,7 @@ class Records(FoldTables):
     `supported` has the turns of each record's evidence.
     """
 
-    databases = ("records", "tally", "ever", "supported")
+    databases = ("records", "tally", "author_tally", "ever", "supported")
     reads = ()
 
     def __init__(self, environment: Environment, indexes: Mapping[str, Index]) -> None:
@@ -150,8 +152,11 @@ class Records(FoldTables):
                     rows[key] = value
             for record, by in ((before, -1), (after, 1)):
                 if record is not None:
-                    place = record.status, record.pool
+                    place = "tally", f"{record.status}\0{record.pool}"
                     counts[place] = counts.get(place, 0) + by
+                    if record.is_team:
+                        place = "author_tally", f"{record.provenance.source}\0{record.status}"
+                        counts[place] = counts.get(place, 0) + by
         self._add_counts(batch, counts)
 
     def _write_evidence(self, batch: OperationBatch, before: Record | None, after: Record | None) -> None:
@@ -162,10 +167,9 @@ class Records(FoldTables):
             rows.update(dict.fromkeys(new - old, b""))
 
     def _add_counts(self, batch: OperationBatch, counts: Mapping[tuple[str, str], int]) -> None:
-        table = self.environment.handles["tally"]
-        for (status, pool), by in counts.items():
+        for (name, place), by in counts.items():
             if by:
-                key = f"{status}\0{pool}".encode()
+                table, key = self.environment.handles[name], place.encode()
                 count = int.from_bytes(batch.get(key, db=table) or b"") + by
                 batch.rows(table)[key] = count.to_bytes(8) if count else None
 
@@ -244,6 +248,13 @@ class Records(FoldTables):
             before, size = learning_order(group[-1]), min(2 * size, LARGEST_SLICE)
             yield from group
 
+    def own_in_pool(self, pool: str) -> list[str]:
+        """Return the ids of the records of a pool that no other author of a shared project stated, oldest first."""
+        with self.environment.read() as transaction:
+            rows = list(rows_with(transaction, self._table("recent"), digest(pool)))
+        place = len(digest(pool)) + 8
+        return [key[place:].decode() for key, stored in rows if unseal(key, stored, "a pool's record") != _TEAM]
+
     def holding_key(self, pool: str, key: str) -> str:
         """Return the id of the live record that holds a key in a pool, the last learnt one; "" for none."""
         with self.environment.read() as transaction:
@@ -287,6 +298,12 @@ class Records(FoldTables):
                 if count := int.from_bytes(unseal(key, stored, "the count of records")):
                     counts.setdefault(pool, {})[status] = count
         return counts
+
+    def live_of(self, document: str) -> int:
+        """Return the number of live records that the author of a shared project stated in this document."""
+        keys = (f"{document}\0{status}".encode() for status in LIVE)
+        rows = (self._value("author_tally", key, "the count of an author's records") for key in keys)
+        return sum(int.from_bytes(row or b"") for row in rows)
 
 
 def _place(pool: str, key: str) -> bytes:

@@ -6,6 +6,7 @@ operations alone; an invalidation is kept by the line that it names, whether tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +24,7 @@ from ...protocol.operation import (
 )
 from ...protocol.reply import Logged
 from ...protocol.share import Standing
+from ..storage.checksummed_rows import keys_with
 from .projection import FoldTables, OperationBatch
 from .records import digest
 
@@ -234,6 +236,25 @@ class SharingTable(FoldTables):
         keys = self._keys("share_choices", digest(pool))
         values = self._values("share_choices", "a choice", digest(pool))
         return {key.decode(): value == b"share" for key, value in zip(keys, values, strict=True)}
+
+    def choice(self, pool: str, id: str) -> bool | None:
+        """Return whether the user shares a record of a pool, None before he decided."""
+        stored = self._value("share_choices", digest(pool) + id.encode(), "a choice")
+        return None if stored is None else stored == b"share"
+
+    def invalidations(self, pool: str) -> dict[str, list[int]]:
+        """Return the numbers of the lines of a pool that invalidate others, by their partition."""
+        numbers: dict[str, list[int]] = {}
+        for key in self._keys("share_refs", digest(pool)):
+            line = _line_ref(key[16:])
+            numbers.setdefault(line.partition, []).append(line.n)
+        return numbers
+
+    def invalidated(self, pool: str, refs: Iterable[str]) -> list[str]:
+        """Return those of these names of lines that any line invalidates."""
+        with self.environment.read() as snapshot:
+            table, place = self._table("share_refs"), digest(pool)
+            return [ref for ref in refs if any(True for _ in keys_with(snapshot, table, place + digest(ref)))]
 
     def invalidating(self, pool: str, ref: str) -> list[LineRef]:
         """Return the lines, own and others', that invalidate the line with this name."""

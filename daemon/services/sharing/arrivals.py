@@ -6,7 +6,7 @@ two groups loses nothing and takes nothing twice; a partition that memd refuses 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -211,7 +211,11 @@ class Arrivals:
         """Return the own partition, those of the others, and the own ones of earlier: nothing of them is taken."""
         opened, pool = entry.opened, entry.opened.pool
         own = AuthorState(partition=opened.partition, name=opened.name, standing="trusted", lines=entry.count, own=True)
-        others = [self._state(partner) for partner in self._stores.sharing.partners(pool)]
+        belief, invalidations = SharedBelief(self._stores, pool), self._stores.sharing.invalidations(pool)
+        others = [
+            self._state(partner, self._waiting(belief, partner, invalidations.get(partner.partition, ())))
+            for partner in belief.partners.values()
+        ]
         refused = [state for (place, _), state in self._problems.items() if place == pool]
         earlier = [
             AuthorState(partition=name, name=opened.name, standing="trusted", lines=entry.past.get(name, 0), own=True)
@@ -220,19 +224,21 @@ class Arrivals:
         ]
         return (own, *earlier, *sorted((*others, *refused), key=lambda state: (state.name.casefold(), state.partition)))
 
-    def _state(self, partner: PartnerEntry) -> AuthorState:
-        stores, document = self._stores, document_of(partner.partition)
-        records = stores.records.many(stores.records.citing(document)).values()
-        live = sum(record.status in LIVE and record.provenance.source == document for record in records)
-        invalid = SharedBelief(stores, partner.pool).invalidated_by(partner.partition)
-        waiting = len(invalid.keys()) - len(stores.records.many(set(invalid.values())))
+    def _waiting(self, belief: SharedBelief, partner: PartnerEntry, numbers: Iterable[int]) -> int:
+        """Return how many lines that an author invalidates have not come."""
+        taken = (self._stores.sharing.taken(partner.pool, partner.partition, number) for number in numbers)
+        refs = dict.fromkeys(row.line.ref for row in taken if row is not None and not row.gone)
+        ids = [id for ref in refs if (id := belief.id_of(ref))]
+        return len(ids) - len(self._stores.records.many(set(ids)))
+
+    def _state(self, partner: PartnerEntry, waiting: int) -> AuthorState:
         return AuthorState(
             partition=partner.partition,
             name=partner.name,
             standing=partner.standing,
             epoch=partner.epoch,
             lines=partner.count,
-            live=live,
+            live=self._stores.records.live_of(document_of(partner.partition)),
             waiting=max(0, waiting),
             refused=partner.refused,
             problem=partner.problem,

@@ -28,7 +28,7 @@ from ....protocol.share import LineRefusal, Standing
 from ....protocol.shared_lines import AddLine, GoneLine, InvLine, OtherLine, line_name
 from ...projections.inbox import proposal_id
 from ...projections.stores import Stores
-from ..shared_belief import Invalidation, SharedBelief, document_of, is_invalidated
+from ..shared_belief import Invalidation, SharedBelief, document_of, is_invalidated, shared_id
 from .rendering import revision, says_the_same
 from .shared_records import ReadLine, record_of, status_of
 
@@ -58,6 +58,8 @@ class LineGroup:
         self._records: dict[str, Record] = {}
         """Records as they are after this group, by id."""
         self._adds: dict[str, AddLine] = {}
+        self._ids: dict[str, str] = {}
+        """By name of a line: the id of the record that it adds."""
         self._invalidations: dict[str, list[Invalidation]] = {}
 
     def take(self, reads: Sequence[ReadLine]) -> None:
@@ -66,10 +68,12 @@ class LineGroup:
         tombstones = self._stores.forgotten.among((self._document, str(read.n)) for read in reads)
         for read in reads:
             self._sort(read, (self._document, str(read.n)) in tombstones)
-        for line in self._adds.values():
-            self._add(line)
-        names = (line_name(self._author.partition, line.n) for line in self._adds.values())
-        for ref in dict.fromkeys((*names, *self._invalidations)):
+        pool, partition = self._author.pool, self._author.partition
+        self._ids = {name: shared_id(pool, partition, line.n) for name, line in self._adds.items()}
+        known = self._stores.records.many(self._ids.values())
+        for name, line in self._adds.items():
+            self._add(line, known.get(self._ids[name]))
+        for ref in dict.fromkeys((*self._stores.sharing.invalidated(pool, self._adds), *self._invalidations)):
             self._invalidate(ref)
         self.review = reviews(self._stores, self._belief, self._records, self._lamports())
 
@@ -106,11 +110,10 @@ class LineGroup:
                 else:
                     self._adds[line_name(self._author.partition, line.n)] = line
 
-    def _add(self, line: AddLine) -> None:
+    def _add(self, line: AddLine, known: Record | None) -> None:
         author = self._author
         supersedes = tuple(id for ref in line.of if (id := self._belief.id_of(ref)))
         record = record_of(line, author.pool, author.partition, author.name, self._now, supersedes)
-        known = self._stores.records.get(record.id)
         if known is not None and known.provenance.source != self._document:
             self.refused.append(LineRefusal(line.n, f"line {line.n} has the id of another record"))
             return
@@ -184,7 +187,7 @@ class LineGroup:
     def _lamports(self) -> dict[str, tuple[int, str, int]]:
         """Return the places of the lines of this group, by the id of their record."""
         partition = self._author.partition
-        return {self._belief.id_of(name): (line.l, partition, line.n) for name, line in self._adds.items()}
+        return {self._ids[name]: (line.l, partition, line.n) for name, line in self._adds.items()}
 
 
 def reviews(

@@ -76,6 +76,14 @@ class _Sent(NamedTuple):
     gone: int
 
 
+class _OwnLines(NamedTuple):
+    """The lines of a partition, which of them are gone, and the hashes of its segments."""
+
+    lines: list[Offered]
+    is_absent: list[bool]
+    hashes: list[bytes]
+
+
 class OwnPartition:
     """Offers, renders and signs the user's lines."""
 
@@ -84,6 +92,8 @@ class OwnPartition:
         self._gate = ShareGate(core.stores)
         self._plan = SharePlan(core.stores, self._gate)
         self._sent: dict[str, list[_Sent]] = {}
+        self._paged: tuple[tuple[int, str, bool], _OwnLines] | None = None
+        """The lines of a partition that a client reads page by page, and what they were read for."""
 
     # --- opening and closing -----------------------------------------------------------------------------------------
     def open(self, request: OpenShare) -> ShareEntry:
@@ -171,9 +181,11 @@ class OwnPartition:
     # --- the user's word ---------------------------------------------------------------------------------------------
     def review(self, request: ReviewShare) -> ShareReview:
         """List the records that the user has not decided on. Raises NotFound, InvalidRequest."""
-        records = self._plan.undecided(self._open_entry(request.pool))
-        listed = tuple(ShareCandidate(record=record, why_not=why_not) for record, why_not in records[: request.limit])
-        return ShareReview(candidates=listed, left=len(records) - len(listed))
+        undecided = self._plan.undecided(self._open_entry(request.pool))
+        reasons = dict(undecided[: request.limit])
+        records = self._stores.records.many(reasons).values()
+        listed = tuple(ShareCandidate(record=record, why_not=reasons[record.id]) for record in records)
+        return ShareReview(candidates=listed, left=len(undecided) - len(reasons))
 
     def choose(self, request: OfferRecords) -> Outbox:
         """Note which records the user shares or keeps. Raises NotFound, and InvalidRequest for one of another pool."""
@@ -182,7 +194,7 @@ class OwnPartition:
         shared = [self._in_pool(id, pool).id for id in request.ids]
         kept = [self._in_pool(id, pool).id for id in request.keep]
         if request.all:
-            shared += [record.id for record, why_not in self._plan.undecided(entry) if not why_not]
+            shared += [id for id, why_not in self._plan.undecided(entry) if not why_not]
         shared = [id for id in dict.fromkeys(shared) if id not in kept]
         choices = self._stores.sharing.choices(pool)
         wanted = {False: [id for id in shared if choices.get(id) is not True]}
@@ -213,7 +225,7 @@ class OwnPartition:
 
     def waiting(self, entry: ShareEntry) -> int:
         """Return the number of records in the outbox."""
-        return len({step.id for step in self._plan.steps(entry)})
+        return self._plan.waiting(entry)
 
     def forgotten(self, entry: ShareEntry) -> int:
         """Return the number of lines that are forgotten here and still at the remote."""
@@ -306,10 +318,8 @@ class OwnPartition:
         self._stores.commit([msgspec.structs.replace(line, hash=line_hash(rendered(line, None)))])
 
     def _rendered(self, entry: ShareEntry, key: PartitionKey, first: int) -> PreparedShare:
-        opened, lines = entry.opened, self._stores.sharing.own_lines(entry.opened.partition)
-        is_absent = [entry.withdraw or is_gone(self._stores, offered) for offered in lines]
-        hashes = _hashes(lines)
-        known = _known(entry)
+        opened, known = entry.opened, _known(entry)
+        lines, is_absent, hashes = self._own_lines(entry, first)
         epoch = known.epoch + (sum(is_absent) > known.gone)
         self._note_sent(opened.partition, _Sent(epoch, len(lines), sum(is_absent)))
         head = ShareHead(
@@ -326,6 +336,8 @@ class OwnPartition:
         )
         segments = self._segments(lines, is_absent, first)
         last = first + len(segments)
+        if last >= segments_of(len(lines)):
+            self._paged = None
         new = lines[known.lines :]
         return PreparedShare(
             pool=opened.pool,
@@ -342,6 +354,17 @@ class OwnPartition:
             gone=max(0, sum(is_absent) - known.gone),
             held=self._held(entry),
         )
+
+    def _own_lines(self, entry: ShareEntry, first: int) -> _OwnLines:
+        """Return the lines of the partition; for a later page those of the page before, if no operation came since."""
+        key = self._stores.tables.applied_seq, entry.opened.partition, entry.withdraw
+        if first and self._paged is not None and self._paged[0] == key:
+            return self._paged[1]
+        lines = self._stores.sharing.own_lines(entry.opened.partition)
+        is_absent = [entry.withdraw or is_gone(self._stores, offered) for offered in lines]
+        own = _OwnLines(lines, is_absent, _hashes(lines))
+        self._paged = key, own
+        return own
 
     def _segments(self, lines: Sequence[Offered], is_absent: Sequence[bool], first: int) -> tuple[SegmentData, ...]:
         """Return the segments from number `first` on that one reply can hold, at least one if there is one."""

@@ -6,22 +6,53 @@ leaves only after the user's word, for it or for its session.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from ....protocol.operation import Offered
-from ....protocol.record import LIVE, Record
+from ....protocol.fading import Archived, Counted, FeedbackGiven, Released, Restored, Reviewed, Slept
+from ....protocol.operation import (
+    Added,
+    AnyOperation,
+    Arrived,
+    AuthorJudged,
+    ChangeDecided,
+    ChangeProposed,
+    Checkpoint,
+    Delivered,
+    Distilled,
+    Invalidated,
+    Merged,
+    Moved,
+    Offered,
+    Pinned,
+    PoolOpened,
+    RecordJudged,
+    RemoteConsented,
+    RemoteReserved,
+    RemoteSettled,
+    Retried,
+    SessionClosed,
+    SessionOpened,
+    SessionResumed,
+    ShareChosen,
+    Updated,
+)
+from ....protocol.record import LIVE, Record, learning_order
 from ....protocol.share import OUTBOX_HOURS
 from ....protocol.shared_lines import line_name
 from ...projections.pool_directory import OperationCache
-from ...projections.sharing import ShareEntry
+from ...projections.record_reducer import touched
+from ...projections.sharing import LineRef, ShareEntry
 from ...projections.stores import Stores
-from .gate import ShareGate, is_from_team
+from .gate import TEAM, ShareGate, is_from_team
 from .rendering import revision, says_the_same
 
 OUTBOX_MICROS = OUTBOX_HOURS * 3600 * 1_000_000
+FEW = 1_000
+"""Operations after which a plan of few records is made anew: reading them takes longer."""
 
 
 class PlannedLine(NamedTuple):
@@ -38,48 +69,65 @@ class PlannedLine(NamedTuple):
     why_not: str = ""
 
 
-class Told(NamedTuple):
-    """What the others have, or get with the next push: the last line of each record, and the lines taken back."""
+class _Place(NamedTuple):
+    """Where the lines of a record stand in the plan: those that follow a line of its come first."""
 
-    lines: dict[str, Offered]
-    invalidated: set[str]
+    is_new: bool
+    first: int
+    second: int | str
 
 
-def told_of(stores: Stores, entry: ShareEntry) -> Told:
-    """Return what the own partitions tell, without lines of earlier ones that were never delivered."""
-    told = Told({}, set())
-    present = entry.opened.partition
-    for partition in entry.partitions:
-        for offered in stores.sharing.own_lines(partition):
-            if partition != present and offered.n >= entry.past.get(partition, 0):
-                break
-            if offered.what == "add":
-                told.lines[offered.id] = offered
-            else:
-                told.invalidated.add(offered.ref)
-    return told
+class _Undecided(NamedTuple):
+    learned_at: int
+    why_not: str
+
+
+class _PoolPlan:
+    """The plan of one pool as of operation `seq`, by the id of the record. `frame`: what of the share it holds for."""
+
+    def __init__(self, seq: int, frame: bytes) -> None:
+        self.seq, self.frame = seq, frame
+        self.ids: set[str] = set()
+        self.steps: dict[str, tuple[_Place, tuple[PlannedLine, ...]]] = {}
+        self.undecided: dict[str, _Undecided] = {}
+
+
+_WITHOUT_EFFECT = (
+    *(Checkpoint, ChangeProposed, ChangeDecided, Counted, Delivered, Distilled, FeedbackGiven, PoolOpened),
+    *(RemoteConsented, RemoteReserved, RemoteSettled, Retried, SessionClosed, SessionResumed, Slept),
+)
+_OF_RECORDS = (
+    *(Added, Archived, AuthorJudged, Invalidated, Merged, Moved, Pinned, RecordJudged, Released, Restored, Reviewed),
+    Updated,
+)
 
 
 class SharePlan:
-    """Computes the plan of a project, again after each operation."""
+    """Computes the plan of a project: at first from all records, later from those that an operation changed."""
 
     def __init__(self, stores: Stores, gate: ShareGate) -> None:
         self._stores, self._gate = stores, gate
+        self._plans: dict[str, _PoolPlan] = {}
         self._known = OperationCache(stores)
 
     def steps(self, entry: ShareEntry) -> tuple[PlannedLine, ...]:
         """Return all lines to come, due or not, and those that are held."""
         if not entry.is_open:
             return ()
-        key = "steps", msgspec.msgpack.encode(entry)
-        return self._known.get(key, lambda: tuple(self._steps(entry)))
+        return tuple(step for _, steps in sorted(self._plan(entry).steps.values(), key=_place_of) for step in steps)
 
-    def undecided(self, entry: ShareEntry) -> tuple[tuple[Record, str], ...]:
-        """Return the live records that the user has not decided on, newest first, each with why it may not go."""
+    def waiting(self, entry: ShareEntry) -> int:
+        """Return the number of records that have lines to come."""
+        return len(self._plan(entry).steps) if entry.is_open else 0
+
+    def undecided(self, entry: ShareEntry) -> tuple[tuple[str, str], ...]:
+        """Return the ids of the live records that the user has not decided on, newest first, each with why it may not
+        go."""
         if not entry.is_open:
             return ()
-        key = "undecided", msgspec.msgpack.encode(entry)
-        return self._known.get(key, lambda: tuple(self._undecided(entry)))
+        plan = self._plan(entry).undecided
+        newest = sorted(plan, key=lambda id: (plan[id].learned_at, id), reverse=True)
+        return tuple((id, plan[id].why_not) for id in newest)
 
     def forgotten(self, entry: ShareEntry) -> int:
         """Return the number of lines that the others have and that become gone with the next push."""
@@ -94,45 +142,118 @@ class SharePlan:
         absent = (entry.withdraw or (line.what == "add" and records.get(line.id) is None) for line in lines)
         return max(0, sum(absent) - delivered.gone)
 
-    def _undecided(self, entry: ShareEntry) -> Iterator[tuple[Record, str]]:
-        pool = entry.opened.pool
-        choices, told = self._stores.sharing.choices(pool), told_of(self._stores, entry)
-        for record in self._stores.records.in_pool(pool):
-            is_open = record.status in LIVE and record.id not in choices and record.id not in told.lines
+    # --- keeping up --------------------------------------------------------------------------------------------------
+    def _plan(self, entry: ShareEntry) -> _PoolPlan:
+        pool, seq = entry.opened.pool, self._stores.tables.applied_seq
+        frame = msgspec.msgpack.encode((entry.opened, entry.partitions, entry.past, entry.whole_since))
+        plan = self._plans.get(pool)
+        changed = self._changed(plan, entry, seq) if plan is not None and plan.frame == frame else None
+        if plan is None or changed is None:
+            plan = self._plans[pool] = _PoolPlan(seq, frame)
+            changed = self._all(entry)
+        for id in changed:
+            self._settle(plan, entry, id)
+        plan.seq = seq
+        return plan
+
+    def _all(self, entry: ShareEntry) -> Iterable[str]:
+        sharing, pool = self._stores.sharing, entry.opened.pool
+        told = [line.id for name in entry.partitions for line in sharing.own_lines(name) if line.what == "add"]
+        return dict.fromkeys((*told, *sharing.choices(pool), *self._stores.records.own_in_pool(pool)))
+
+    def _changed(self, plan: _PoolPlan, entry: ShareEntry, seq: int) -> set[str] | None:
+        """Return the records whose lines may have changed since the plan was made, None for all."""
+        if seq - plan.seq > max(FEW, len(plan.ids)):
+            return None
+        ids: set[str] = set()
+        for logged in islice(self._stores.journal.read(plan.seq), seq - plan.seq):
+            some = self._touched(entry, logged.operation)
+            if some is None:
+                return None
+            ids.update(some)
+        return ids
+
+    def _touched(self, entry: ShareEntry, operation: AnyOperation) -> Iterable[str] | None:
+        """Return the records whose lines an operation may change, None for all."""
+        match operation:
+            case Added(record=record) if record.is_team:
+                return ()
+            case _ if isinstance(operation, _OF_RECORDS):
+                return touched(operation)
+            case SessionOpened(document=document):
+                return () if document.startswith(TEAM) else self._stores.records.citing(document)
+            case ShareChosen(ids=ids):
+                return ids
+            case Offered(what="add", id=id):
+                return (id,)
+            case Offered(ref=ref):
+                return self._told_by(entry, (ref,))
+            case Arrived(partition=partition, gone=gone, lines=lines):
+                taken = (self._stores.sharing.taken(entry.opened.pool, partition, number) for number in gone)
+                refs = [line.ref for line in (*lines, *(row.line for row in taken if row)) if line.what == "inv"]
+                return (*touched(operation), *self._told_by(entry, refs))
+            case _:
+                return () if isinstance(operation, _WITHOUT_EFFECT) else None
+
+    def _told_by(self, entry: ShareEntry, refs: Iterable[str]) -> Iterator[str]:
+        """Yield the records that own lines with these names add."""
+        for ref in refs:
+            partition, _, number = ref.partition("/")
+            if partition in entry.partitions and (line := self._stores.sharing.own_line(partition, int(number))):
+                yield line.id
+
+    # --- one record --------------------------------------------------------------------------------------------------
+    def _settle(self, plan: _PoolPlan, entry: ShareEntry, id: str) -> None:
+        """Plan the lines of a record anew."""
+        plan.steps.pop(id, None)
+        plan.undecided.pop(id, None)
+        plan.ids.discard(id)
+        record, pool = self._stores.records.get(id), entry.opened.pool
+        choice, told = self._stores.sharing.choice(pool, id), self._told(entry, id)
+        if told:
+            place, steps = told[0][0], tuple(self._after(entry, told[-1][1], record, choice is not False))
+        elif record is not None and record.pool == pool:
+            place, steps = _Place(True, *learning_order(record)), tuple(self._first(entry, record, choice))
+            is_open = record.status in LIVE and choice is None
             if is_open and not (is_from_team(record) or self._goes_by_itself(entry, record)):
-                yield record, self._gate.why_not(record, pool)
+                plan.undecided[id] = _Undecided(record.learned_at, self._gate.why_not(record, pool))
+        else:
+            return
+        plan.ids.add(id)
+        if steps:
+            plan.steps[id] = place, steps
 
-    def _steps(self, entry: ShareEntry) -> Iterator[PlannedLine]:
-        pool = entry.opened.pool
-        choices, told = self._stores.sharing.choices(pool), told_of(self._stores, entry)
-        for offered in told.lines.values():
-            yield from self._after(entry, offered, told, choices.get(offered.id, True))
-        coming = [
-            step
-            for record in self._stores.records.in_pool(pool)
-            if record.id not in told.lines
-            for step in self._first(entry, record, choices.get(record.id))
-        ]
-        yield from reversed(coming)  # oldest first
+    def _told(self, entry: ShareEntry, id: str) -> list[tuple[_Place, Offered]]:
+        """Return the own lines that add a record and that the others have, or get with the next push, in order."""
+        told: list[tuple[_Place, Offered]] = []
+        for line in self._stores.sharing.lines_of(id):
+            if self._is_told(entry, line) and (offered := self._stores.sharing.own_line(line.partition, line.n)):
+                told.append((_Place(False, entry.partitions.index(line.partition), line.n), offered))
+        return sorted(told, key=_place_of)
 
-    def _after(self, entry: ShareEntry, offered: Offered, told: Told, is_wanted: bool) -> Iterator[PlannedLine]:
+    def _is_told(self, entry: ShareEntry, line: LineRef) -> bool:
+        """Whether an own line is of the present partition, or was delivered with an earlier one."""
+        partition = line.partition
+        is_present = partition == entry.opened.partition
+        return partition in entry.partitions and (is_present or line.n < entry.past.get(partition, 0))
+
+    def _after(
+        self, entry: ShareEntry, offered: Offered, record: Record | None, is_wanted: bool
+    ) -> Iterator[PlannedLine]:
         """Yield the lines that follow one that the others have; a forgotten record needs none."""
-        record = self._stores.records.get(offered.id)
         if record is None:
             return
         ref = line_name(offered.partition, offered.n)
+        lines = self._stores.sharing.invalidating(entry.opened.pool, ref)
+        is_invalidated = any(self._is_told(entry, line) for line in lines)
         is_archived = record.status == "archived"  # by its age, which concerns this home alone
         judged = msgspec.structs.replace(record, status="active") if is_archived else record
         if not is_wanted or self._gate.why_not(judged, entry.opened.pool):
-            if not (ref in told.invalidated or self._is_disputed(entry, ref)):
+            is_disputed = any(line.partition not in entry.partitions for line in lines)
+            if not (is_invalidated or is_disputed):
                 yield PlannedLine("inv", record.id, ref=ref, until=_until(record))
         elif not is_archived:
-            yield from self._anew(offered, record, ref, ref in told.invalidated)
-
-    def _is_disputed(self, entry: ShareEntry, ref: str) -> bool:
-        """Whether another author invalidated a line."""
-        lines = self._stores.sharing.invalidating(entry.opened.pool, ref)
-        return any(line.partition not in entry.partitions for line in lines)
+            yield from self._anew(offered, record, ref, is_invalidated)
 
     def _anew(self, offered: Offered, record: Record, ref: str, is_invalidated: bool) -> Iterator[PlannedLine]:
         """Yield the lines that tell a changed record, or one that came back, anew."""
@@ -166,3 +287,7 @@ class SharePlan:
 
 def _until(record: Record) -> str:
     return record.valid_to if record.status == "retired" else ""
+
+
+def _place_of(row: tuple[_Place, object]) -> _Place:
+    return row[0]
