@@ -15,7 +15,9 @@ from .instant import Instant
 
 Trust = Literal["user", "assistant", "tool", "document"]
 Visibility = Literal["private", "shared", "organisation"]
-"""Who may see a record: the user, those who share the project, or everyone in the organisation (P7)."""
+"""Who may see a record without a choice of the user for that record: the user alone, those who share its project, or
+everyone in the organisation (P7). memd shares nothing by itself that is `private` or rests on a `private` session. What
+the user chooses in `memd share review` goes whatever its visibility is. Nothing serves an organisation yet."""
 
 VISIBILITIES: tuple[Visibility, ...] = ("private", "shared", "organisation")
 """From narrow to wide."""
@@ -44,8 +46,8 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The source of events. `cwd` decides the project (P3). `visibility`: whether the text may ever be shared; a record
-    takes the narrowest of its sources (P7)."""
+    """The source of events. `cwd` decides the project (P3). `visibility`: the widest
+    one of its records, each of which takes the narrowest of its sources (P7)."""
 
     host: str
     session: str

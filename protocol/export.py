@@ -1,6 +1,7 @@
 """The export file: tagged JSON lines that can be imported into an empty data folder (P-25).
 
-Invariants: the first line has the format and version; records keep all their fields; a shareable export has no quotes.
+Invariants: the first line has the format and version; records keep all their fields, except in a shareable export,
+which has only records that may leave, without quotes and without what was noted about them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class ExportLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class ExportHead(ExportLine, tag="memd_export", frozen=True, kw_only=True):
-    """The first line. `shareable`: without quotes."""
+    """The first line. `shareable`: only records that may leave, without quotes."""
 
     format: int
     memd: str
@@ -78,7 +79,8 @@ def decode_line(raw: bytes) -> AnyLine:
 
 
 def leaving(exported: ExportedRecord, shareable: bool) -> ExportedRecord:
-    """Redact a record for export (P-18); a shareable one also loses its quote and decisions."""
+    """Redact a record for export (P-18). A shareable one also loses its quote, its learnings and proofs, and the
+    reasons of its changes, which may speak of other records."""
     record = exported.record
     provenance = record.provenance
     quote = "" if shareable else redact(provenance.quote)[0]
@@ -91,5 +93,17 @@ def leaving(exported: ExportedRecord, shareable: bool) -> ExportedRecord:
     )
     changes = exported.changes
     if shareable:
-        changes = tuple(msgspec.structs.replace(change, decision=None) for change in changes)
+        outgoing = msgspec.structs.replace(outgoing, learnings={}, artifacts=())
+        changes = tuple(msgspec.structs.replace(change, by="", decision=None, reason="") for change in changes)
     return ExportedRecord(record=outgoing, changes=changes)
+
+
+def leaving_session(opened: SessionOpened) -> SessionOpened:
+    """Return a session of a shareable export: an import needs its name and pool, nobody its title and `cwd`."""
+    origin = msgspec.structs.replace(opened.origin, cwd="", repository=None, title="")
+    return msgspec.structs.replace(opened, origin=origin)
+
+
+def leaving_pool(opened: PoolOpened) -> PoolOpened:
+    """Return a pool of a shareable export, without the folders by which memd knows it."""
+    return PoolOpened(pool=opened.pool, title=opened.title)

@@ -292,7 +292,8 @@ class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `export`. `next`: the cursor of the next page; `screened`: redacted secrets by rule (P-18)."""
+    """Reply to `export`. `next`: the cursor of the next page; `screened`: redacted secrets by rule (P-18); `stayed`:
+    how many of this page's records may not leave, by the reason, if the export is to be shareable."""
 
     records: tuple[ExportedRecord, ...]
     sessions: tuple[SessionOpened, ...]
@@ -300,6 +301,7 @@ class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str = ""
     total: int = 0
     screened: dict[str, int] = {}
+    stayed: dict[str, int] = {}
 
 
 class RecordsImported(msgspec.Struct, frozen=True, kw_only=True):

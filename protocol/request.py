@@ -245,11 +245,13 @@ class Expire(Request, tag="expire", frozen=True, kw_only=True):
 
 
 class Export(Request, tag="export", frozen=True, kw_only=True):
-    """Return a page of records with their history; `after` is the cursor of the previous page (P-25)."""
+    """Return a page of records with their history; `after` is the cursor of the previous page (P-25). `shareable`: only
+    records that may leave by `memd share` too, without quotes (A2, W5)."""
 
     pools: Names = ()
     after: str = ""
     limit: Many = 200
+    shareable: bool = False
 
 
 class ImportRecords(Request, tag="import_records", frozen=True, kw_only=True):

@@ -23,6 +23,9 @@ Standing = Literal["new", "trusted", "muted"]
 TAKEN_SEGMENTS = 8
 """Most segments of one request or reply."""
 
+NEW_LINES, FIRST_LINES = 2_000, 20_000
+"""Most new lines of a partition in one request and in one pull: of one that memd knows, and of one that it does not."""
+
 OUTBOX_HOURS = 24
 """Hours that a record of a session that is shared as a whole waits before it may leave."""
 
@@ -165,7 +168,8 @@ class AuthorState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class ShareState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shared project. `address`: the remote that carries it; `offered`, `delivered`: own lines; `waiting`: records in
-    the outbox; `undecided`: records that the user may share. `is_open`: sharing goes on; `withdrawn`: own lines go."""
+    the outbox; `undecided`: records that the user may share; `forgotten`: own lines that are forgotten here and that
+    the remote has until the next push. `is_open`: sharing goes on; `withdrawn`: own lines go."""
 
     pool: str
     title: str = ""
@@ -180,6 +184,7 @@ class ShareState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     delivered: int = 0
     waiting: int = 0
     undecided: int = 0
+    forgotten: int = 0
     authors: tuple[AuthorState, ...] = ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -39,6 +40,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
     records: int
     size_bytes: int
     shareable: bool
+    stayed: dict[str, int] = {}
 
 
 @app.command()
@@ -48,10 +50,15 @@ def export(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", parser=path, help="Write to this file instead of standard output.")
     ] = None,
-    shareable: Annotated[bool, typer.Option(help="Omit all quotes and decisions.")] = False,
+    shareable: Annotated[
+        bool, typer.Option(help="Only records that may leave by `memd share`, without quotes and reasons.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Export records with their sources and history.
+
+    With --shareable only records of projects are exported that `memd share` lets go, and memd tells how many stayed and
+    why: what is personal, an agent's, unconfirmed, from elsewhere, another author's, or holds a secret.
 
     \b
     Examples:
@@ -62,26 +69,43 @@ def export(
     with CommandAnswer("export", as_json) as answer, reach(PATIENCE_MS) as client:
         if as_json and out is None:
             raise InvalidRequest("--json needs an output file", hint="name one: -o FILE")
-        pages = _pages(client, pool or (), as_json or out is None)
+        stayed: Counter[str] = Counter()
+        pages = _pages(client, pool or (), shareable, stayed, as_json or out is None)
         written = _render(form, pages, shareable)
         if out is None:
             for piece in written:
                 sys.stdout.buffer.write(piece)
+            sys.stdout.flush()
+            for line in _stayed_lines(stayed):
+                answer.warn(line)
             return
         records, length = _write(out, written)
-        exported = Exported(path=str(out), form=form, records=records, size_bytes=length, shareable=shareable)
-        answer.give(exported, [f"wrote {count(records, 'record')} to {plain_name(str(out))}, {size(length)}"])
+        exported = Exported(
+            path=str(out), form=form, records=records, size_bytes=length, shareable=shareable, stayed=dict(stayed)
+        )
+        told = f"wrote {count(records, 'record')} to {plain_name(str(out))}, {size(length)}"
+        answer.give(exported, [told, *(line for row in _stayed_lines(stayed) for line in wrapped(row, "  "))])
 
 
-def _pages(client: Client, pools: Sequence[str], hidden: bool) -> Iterator[ExportPage]:
-    page = client.export(pools)
+def _pages(
+    client: Client, pools: Sequence[str], shareable: bool, stayed: Counter[str], hidden: bool
+) -> Iterator[ExportPage]:
+    """Yield all pages; `stayed` counts the records that may not leave, by the reason."""
+    page = client.export(pools, shareable=shareable)
     with Bar(page.total, "exporting", hidden) as bar:
         while True:
-            bar.step(len(page.records))
+            stayed.update(page.stayed)
+            bar.step(len(page.records) + sum(page.stayed.values()))
             yield page
             if not page.next:
                 return
-            page = client.export(pools, page.next)
+            page = client.export(pools, page.next, shareable=shareable)
+
+
+def _stayed_lines(stayed: Counter[str]) -> Iterator[str]:
+    if stayed:
+        yield f"{count(stayed.total(), 'record')} stayed:"
+        yield from (f"{number:,}: {plain(reason)}" for reason, number in stayed.most_common())
 
 
 def _render(form: Form, pages: Iterable[ExportPage], shareable: bool) -> Iterator[bytes]:

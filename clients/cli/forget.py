@@ -71,7 +71,9 @@ def forget(
         job = client.forget(chosen, query=query, session=session, source=source, letter=failed)
         done = wait_for_job(client, job, answer)
         transcripts = [str(path) for path in _transcripts(plan.documents)]
-        answer.give({**done.report, "transcripts": transcripts}, _forgotten_lines(done, transcripts))
+        shared = sum(share.forgotten for share in client.shares().shares)
+        report = {**done.report, "transcripts": transcripts, "shared": shared}
+        answer.give(report, [*_forgotten_lines(done, transcripts), *_shared_lines(shared)])
 
 
 def _check_scope(ids: list[str], query: str, session: str, source: str, failed: int) -> None:
@@ -136,6 +138,13 @@ def _forgotten_lines(done: JobState, transcripts: list[str]) -> Iterator[str]:
     yield styled("memd can't delete:", "dim")
     for place in report_names(report, "out_of_reach"):
         yield from (styled(line, "dim") for line in wrapped(place, "    ", "  - "))
+
+
+def _shared_lines(shared: int) -> Iterator[str]:
+    if shared:
+        remains = f"{count(shared, 'line')} that you shared {'is' if shared == 1 else 'are'} still at a remote"
+        words = f"{remains}: `memd share push` has it forgotten there and, at their next pull, by the others"
+        yield from (styled(line, "yellow") for line in wrapped(words))
 
 
 def _transcripts(documents: tuple[str, ...]) -> Iterator[Path]:

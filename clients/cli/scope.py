@@ -160,7 +160,9 @@ def move(
     copy: Annotated[bool, typer.Option("--copy", help="Keep them, and copy them into the pool.")] = False,
     visibility: Annotated[
         Visibility | None,
-        typer.Option(help="Instead of a pool: who may see them. Memory is private until you change it."),
+        typer.Option(
+            help="Instead of a pool: who may see them without a choice in `memd share review`; private: nobody."
+        ),
     ] = None,
     dry_run: DryRun = False,
     as_json: JsonFlag = False,
@@ -168,7 +170,8 @@ def move(
     """Move records to another pool, with their ids, history and keys.
 
     A copy names the record that it comes from. The visibility grows by one step at a time, from private to shared to
-    organisation, only in a project, and `memd why` shows each step.
+    organisation, only in a project, and `memd why` shows each step. `memd share on --new-sessions` makes new sessions
+    and their records shared; a record that you make private again stays until you choose it in `memd share review`.
 
     \b
     Examples:

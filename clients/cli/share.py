@@ -17,7 +17,15 @@ from urllib.parse import urlsplit, urlunsplit
 
 import typer
 
-from ...protocol.errors import InvalidRequest, MemdError, NotFound, Refused, Unavailable
+from ...protocol.errors import (
+    InvalidRequest,
+    MemdError,
+    NotFound,
+    Refused,
+    RemoteRefusal,
+    RemoteUnreachable,
+    Unavailable,
+)
 from ...protocol.scope import Scope
 from ...protocol.share import (
     OUTBOX_HOURS,
@@ -95,6 +103,9 @@ def on(
             help="Pull in the background when an agent's session starts in this folder, at most once an hour.",
         ),
     ] = None,
+    no_push: Annotated[
+        bool, typer.Option("--no-push", help="Do not try the remote now; the first `memd share push` does.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     pool: Pool = "",
     cwd: Cwd = None,
@@ -103,7 +114,8 @@ def on(
     """Begin to share a project's memory, or change how.
 
     You choose each record that others get (`memd share review`), unless you share whole sessions with --new-sessions.
-    Without --yes memd shows who can read it, and asks.
+    Without --yes memd shows who can read it, and asks. Then it pushes your name and key to the remote and reads them
+    back: if the remote refuses that or is away, everything stays as it was.
 
     \b
     Examples:
@@ -140,9 +152,33 @@ def on(
             typer.confirm("Share it?", abort=True, err=True)
         if scope and not scope.is_open:
             wanted = client.bind_scope(folder).pool
+        before = _known(client, wanted)
         state = client.open_share(wanted, address, name=name, new_sessions=new_sessions)
+        pushed = None
+        if not (no_push or (before and before.is_open and before.address == state.address)):
+            pushed = _tried(client, before, state, cwd, as_json)
+            state = client.shares([state.pool]).shares[0]
         _set_session_start(client, state, folder, session_start)
-        answer.give(state, _begun_lines(client, state))
+        answer.give(state, _begun_lines(client, state, pushed))
+
+
+def _tried(client: Client, before: ShareState | None, state: ShareState, cwd: str | None, as_json: bool) -> Pushed:
+    """Make the first push to a remote. Raises what the push raises; then the share is again as it was `before`."""
+    was_open = before is not None and before.is_open
+    try:
+        with _carried(client, state, cwd, as_json=as_json) as carry:
+            return carry.push()
+    except BaseException as error:
+        if before is not None:
+            client.open_share(state.pool, before.address, name=before.name, new_sessions=before.new_sessions)
+        if not was_open:
+            client.close_share(state.pool)
+        now = "it stays shared as before" if was_open else "it is not shared"
+        if isinstance(error, RemoteUnreachable):
+            error.hint = f"{now}: try again later, or begin without a push: memd share on --no-push"
+        elif isinstance(error, RemoteRefusal):
+            error.hint = f"{now}: {error.hint}"
+        raise
 
 
 def _plan_lines(planned: ShareState, new_sessions: bool | None) -> Iterator[str]:
@@ -166,8 +202,12 @@ def _row(label: str, text: str) -> list[str]:
     return wrapped(text, " " * 18, f"  {label:<16}")
 
 
-def _begun_lines(client: Client, state: ShareState) -> Iterator[str]:
+def _begun_lines(client: Client, state: ShareState, pushed: Pushed | None) -> Iterator[str]:
     yield from wrapped(f"{_title(state)} is shared through {plain_name(state.address)}")
+    if pushed and (pushed.added or pushed.retired or pushed.gone):
+        yield from _pushed_lines(pushed)
+    elif pushed:
+        yield from wrapped("the remote took your name and your key, and no line yet")
     if state.new_sessions:
         yield from wrapped(f"sessions that begin from now on are shared as a whole, after {OUTBOX_HOURS} hours")
     if chosen := chosen_pull(client.places, state.pool):
@@ -244,6 +284,11 @@ def _state_lines(client: Client, share: ShareState) -> Iterator[str]:
     left = share.offered - share.delivered
     sent = f"{count(share.delivered, 'line')} at the remote" + (f", {left:,} to push" if left > 0 else "")
     yield from wrapped(f"{sent}; {count(share.waiting, 'record')} in the outbox", "  ", "  ")
+    if share.forgotten:
+        what = "withdrawn" if share.withdrawn else "forgotten here"
+        how = "`memd share push`" if share.is_open or share.withdrawn else "`memd share off --withdraw`"
+        words = f"{count(share.forgotten, 'line')} {what} and still at the remote: {how}"
+        yield from (styled(line, "yellow") for line in wrapped(words, "  ", "  "))
     if share.undecided:
         yield from wrapped(f"{count(share.undecided, 'record')} may go: `memd share review`", "  ", "  ")
     if share.new_sessions:

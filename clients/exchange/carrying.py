@@ -18,6 +18,8 @@ import msgspec
 from ...protocol.errors import InvalidRequest, RemoteRefusal, Unavailable
 from ...protocol.places import Places
 from ...protocol.share import (
+    FIRST_LINES,
+    NEW_LINES,
     TAKEN_SEGMENTS,
     OutboxItem,
     PartitionTaken,
@@ -242,7 +244,8 @@ def pull(
     with exchange.exclusive():
         refused = exchange.fetch()
         _reach("fetched")
-        own = _own(client.shares((pool,)))
+        shares = client.shares((pool,))
+        own, lines = _own(shares), {author.partition: author.lines for one in shares.shares for author in one.authors}
         taken: list[PartitionTaken] = []
         unchanged, forgotten = 0, False
         for partition in exchange.partitions("new"):
@@ -256,13 +259,14 @@ def pull(
                 if tree.decoded.partition != partition:
                     raise MalformedShare("the partition of another author lies there")
                 progress(partition)
-                reply = _take(client, pool, exchange, partition, tree, dry_run)
+                reply = _take(client, pool, exchange, partition, tree, lines.get(partition, 0), dry_run)
             except MalformedShare as error:
                 refused[partition] = str(error)
                 continue
             taken.append(reply)
             if not (dry_run or reply.problem or reply.left):
-                forgotten |= before is not None and before.decoded.epoch != tree.decoded.epoch
+                # an earlier epoch may lie here although it was never taken: after a dry run, or a refusal
+                forgotten |= tree.decoded.epoch > (before.decoded.epoch if before else 0)
                 exchange.take(partition)
                 _reach("moved")
         if not dry_run:
@@ -281,9 +285,17 @@ def _own(shares: ShareList) -> set[str]:
 
 
 def _take(
-    client: Client | SharingDaemon, pool: str, exchange: GitExchange, partition: str, tree: SharedTree, dry_run: bool
+    client: Client | SharingDaemon,
+    pool: str,
+    exchange: GitExchange,
+    partition: str,
+    tree: SharedTree,
+    before: int,
+    dry_run: bool,
 ) -> PartitionTaken:
-    """Give the daemon the segments that changed, in order, then those that it wants; return the sum of its replies."""
+    """Give the daemon the segments that changed, in order, then those that it wants, until it has enough for one pull;
+    return the sum of its replies. `before`: lines that it has. Segments with forgotten lines come before new ones."""
+    last = before + (NEW_LINES if before else FIRST_LINES)
     hashes = exchange.hashes(partition, tree)
     pending = exchange.changed(partition, tree)
     total: PartitionTaken | None = None
@@ -296,7 +308,8 @@ def _take(
         sent = {segment.number for segment in batch}
         wanted = [number for number in reply.wanted if number < len(hashes)]
         pending = [*wanted, *(number for number in pending if number not in sent and number not in wanted)]
-        if dry_run or reply.problem or stuck or not pending:
+        is_enough = bool(reply.left) and tree.decoded.count - reply.left >= last
+        if dry_run or reply.problem or stuck or is_enough or not pending:
             break
     assert total is not None
     return total

@@ -53,6 +53,9 @@ TREE_BYTES = MOST_SEGMENTS * 48
 COMMIT_BYTES = 64 * 1024
 FILTER = "--filter=blob:limit=2m"
 LOCK_S = 60.0
+HOST_WORDS = 200
+"""Most characters of a host's own words in an error."""
+
 LOOSE_OBJECTS = 1_000
 """Loose objects from which the repository is packed."""
 
@@ -86,6 +89,13 @@ class SharedTree(msgspec.Struct, frozen=True, kw_only=True):
         return decode_head(self.head)
 
 
+class SeenPartitions(msgspec.Struct, frozen=True, kw_only=True):
+    """The partitions that the remote at an address has had."""
+
+    address: str
+    partitions: tuple[str, ...] = ()
+
+
 class StaleRemote(Exception):
     """The remote's ref is not the one that this repository saw last; nothing was pushed."""
 
@@ -94,7 +104,7 @@ class GitExchange:
     """The private repository `folder` and the remote at `address`."""
 
     def __init__(self, folder: Path, checkout: Path | None, address: str, *, interactive: bool = False) -> None:
-        self.folder = folder
+        self.folder, self._address = folder, address
         self._git = GitTransport(folder, address, checkout, interactive=interactive)
         self._repository: pygit2.Repository | None = None
 
@@ -360,7 +370,23 @@ class GitExchange:
         lines = self._git.run("ls-remote", REMOTE, f"{ROOT}v1/*").splitlines()
         refs = (line.partition("\t") for line in lines)
         found = {name.removeprefix(f"{ROOT}v1/"): commit for commit, _, name in refs}
-        return {name: commit for name, commit in found.items() if is_partition(name)}
+        remote = {name: commit for name, commit in found.items() if is_partition(name)}
+        self._note_seen(remote)
+        return remote
+
+    def _seen(self) -> set[str]:
+        """Return the partitions that the remote has had."""
+        with suppress(OSError, msgspec.MsgspecError):
+            seen = msgspec.json.decode((self.folder / "seen.json").read_bytes(), type=SeenPartitions)
+            return {*seen.partitions} if seen.address == self._address else set()
+        return set()
+
+    def _note_seen(self, remote: Mapping[str, str]) -> None:
+        before = self._seen()
+        if seen := remote.keys() - before:
+            noted = SeenPartitions(address=self._address, partitions=tuple(sorted(before | seen)))
+            with _storing(self.folder):
+                write_whole(self.folder / "seen.json", msgspec.json.encode(noted))
 
     def push(self, partition: str, *, over: str | None = None, many: bool = False) -> dict[str, str]:
         """Push the own partition over the commit that the remote had last (`over`, "" for none), and return the
@@ -396,16 +422,17 @@ class GitExchange:
         if answers:
             reason = "".join(filter(str.isprintable, answers[0]))
             raise RemoteRefusal(
-                f"{self._git.shown} refused {ROOT}v1: {reason}",
+                f"{self._git.shown} refused {ROOT}v1: {reason}{_host_words(errors)}",
                 hint="the host may take branches and tags only: memd share on --remote URL names another repository",
             )
         raise self._git.failure(errors)
 
     def restore(self, remote: Mapping[str, str]) -> tuple[str, ...]:
         """Push partitions that the remote lost, or of which it has an earlier state, as the daemon took them; return
-        their names. Nobody can change them: their authors signed them."""
+        their names. Nobody can change them: their authors signed them. What this remote never had stays here: its
+        author shared it elsewhere, perhaps with fewer people."""
         lost: dict[str, tuple[str, str]] = {}
-        for partition in self.partitions("taken"):
+        for partition in sorted({*self.partitions("taken")} & self._seen()):
             commit = remote.get(partition, "")
             tree = self.tree("taken", partition)
             if tree and tree.commit != commit and (not commit or self._is_earlier(commit, tree)):
@@ -462,6 +489,13 @@ def exchange_folder(share: Path, pool: str) -> Path:
 
 def _segment_file(number: int) -> str:
     return f"{number:06}.jsonl"
+
+
+def _host_words(errors: str) -> str:
+    """Return what the host says for its refusal, in brackets; "" for nothing."""
+    lines = (line.removeprefix("remote:").strip() for line in errors.splitlines() if line.startswith("remote:"))
+    words = "".join(filter(str.isprintable, " ".join(filter(None, lines))))[:HOST_WORDS]
+    return f" ({words})" if words else ""
 
 
 def _hash(data: bytes) -> bytes:

@@ -340,6 +340,7 @@ export interface ExportPage {
   next: string;
   total: number;
   screened: { [name: string]: number };
+  stayed: { [name: string]: number };
 }
 export interface ExportedRecord {
   record: MemoryRecord;
@@ -1809,8 +1810,8 @@ export interface RequestMethods {
   expire(options?: { dry_run?: boolean }): Promise<JobState>;
   /** Return the bytes on disk by part. */
   diskUsage(): Promise<DiskUse>;
-  /** Return a page of records with their history (P-25). */
-  export(options?: { pools?: string[]; after?: string; limit?: number }): Promise<ExportPage>;
+  /** Return a page of records with their history (P-25); `shareable`: only those that may leave. */
+  export(options?: { pools?: string[]; after?: string; limit?: number; shareable?: boolean }): Promise<ExportPage>;
   /** Add exported records, which are durable when this returns. */
   importRecords(records: ExportedRecord[], options?: { sessions?: SessionOpened[]; pools?: PoolOpened[] }): Promise<RecordsImported>;
 }

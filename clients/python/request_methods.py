@@ -774,8 +774,8 @@ class RequestMethods:
         """Return the bytes on disk by part."""
 
     @sends(request.Export, reply.ExportPage)
-    def export(self, pools: Sequence[str] = (), after: str = "", limit: int = 200) -> None:
-        """Return a page of records with their history (P-25)."""
+    def export(self, pools: Sequence[str] = (), after: str = "", limit: int = 200, *, shareable: bool = False) -> None:
+        """Return a page of records with their history (P-25); `shareable`: only those that may leave."""
 
     import_records = RequestMethod(request.ImportRecords, reply.RecordsImported, _exported)
 

@@ -52,6 +52,7 @@ from ..services.sessions.last_time import LastTime
 from ..services.sessions.sessions_service import SessionsService
 from ..services.sessions.state_service import StateService
 from ..services.settings.settings_service import Settings, SettingsService
+from ..services.sharing.gate import ShareGate
 from ..services.sharing.sharing_service import SharingService
 from ..services.status.status_service import StatusService, StatusSources
 from ..world import World
@@ -175,7 +176,14 @@ class Daemon:
             capture,
             profile,
             recall,
-            RecordsService(stores, core.directory, core.timeline, lifecycle.change_condition, distillation.wake),
+            RecordsService(
+                stores,
+                core.directory,
+                core.timeline,
+                lifecycle.change_condition,
+                ShareGate(stores).why_not_exported,
+                distillation.wake,
+            ),
             MapService(stores, core.directory, core.timeline, core.scheduler),
             SessionsService(stores),
             state,

@@ -75,10 +75,10 @@ class SharedBelief:
         lines = (line for line in (*self._lines(ref), *more) if (line.partition, line.n) not in less)
         return min((line for line in lines if line.partition not in self._silent), default=None)
 
-    def reason(self, line: Invalidation) -> str:
-        """Return the reason for which a line retires a record."""
+    def reason(self, line: Invalidation, name: str = "") -> str:
+        """Return the reason for which a line retires a record. `name`: of an author of whom nothing came before."""
         partner = self.partners.get(line.partition)
-        name = partner.name if partner else line.partition[:8]
+        name = partner.name if partner else name or line.partition[:8]
         return f"{REASON} ({name}){f': {line.why}' if line.why else ''}"
 
     def _lines(self, ref: str) -> Iterator[Invalidation]:

@@ -125,7 +125,9 @@ class SharingHome:
 
     def _share(self) -> ShareState:
         own = tuple(AuthorState(partition=name, name="", own=True) for name in self.state.own)
-        return ShareState(pool=POOL, partition=self.author.partition, authors=own)
+        taken = self.state.taken.items()
+        others = tuple(AuthorState(partition=name, name="", lines=len(known.lines)) for name, known in taken)
+        return ShareState(pool=POOL, partition=self.author.partition, authors=(*own, *others))
 
     def take_partition(
         self,

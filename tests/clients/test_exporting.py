@@ -1,5 +1,6 @@
 """Export and import: the same ids, statuses, keys and both timelines; quotes stay where they must (P-25)."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -181,9 +182,43 @@ def test_the_commands_carry_a_memory_to_another_home_P25(memd: Any, daemon: Any,
         assert "imported from an export" in text and "no longer has the source" in text
     finally:
         memd("down", MEMD_HOME=str(other))
-    shared = memd("export", "--shareable").text
-    assert '"quote":""' in shared and f'"line":"end","records":{count}' in shared
     assert "Tuesdays" in memd("export", "--format", "md").text
+
+
+def test_a_shareable_export_tells_what_stayed_and_can_be_imported_A2_P25(
+    memd: Any, daemon: Any, tmp_path: Path
+) -> None:
+    folder, file = tmp_path / "orchard", tmp_path / "shareable.jsonl"
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    subprocess.run(["git", *identity, "-C", str(folder), "commit", "-q", "--allow-empty", "-m", "plant"], check=True)
+    with daemon.client() as client:
+        client.remember("I prefer tabs for indentation.", pool="personal")
+        for text in ("We deploy the orchard service on Tuesdays.", "The lamp of the orchard stands in room 4."):
+            client.remember(text, cwd=str(folder), pool="project")
+    daemon.settle()
+    told = memd("export", "--shareable", "-o", str(file), "--json").data
+    reason = "it is not in a project"
+    assert told["records"] == 2 and set(told["stayed"]) == {reason}
+    stayed = told["stayed"][reason]
+    words = memd("export", "--shareable", "-o", str(file)).text
+    assert "wrote 2 records" in words and f"{stayed} record" in words and f"{stayed}: {reason}" in words
+    shown = memd("export", "--shareable")
+    assert '"quote":""' in shown.text and '"line":"end","records":2' in shown.text and "tabs" not in shown.text
+    assert f"{stayed}: {reason}" in shown.errors
+    assert "tabs" not in memd("export", "--shareable", "--format", "md").text
+    assert memd("export", "-o", str(tmp_path / "all.jsonl"), "--json").data["stayed"] == {}
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    assert memd("up", MEMD_HOME=str(other)).code == 0
+    try:
+        told = memd("import", "memd", str(file), "--json", MEMD_HOME=str(other)).data
+        assert (told["added"], told["refused"], told["is_whole"]) == (2, [], True)
+        records = memd("list", "--json", MEMD_HOME=str(other)).data["records"]
+        assert {record["pool"].partition("/")[0] for record in records} == {"project"}
+        assert memd("import", "memd", str(file), "--json", MEMD_HOME=str(other)).data["known"] == 2
+    finally:
+        memd("down", MEMD_HOME=str(other))
 
 
 def test_a_record_too_large_is_named_and_the_others_are_imported_P25(memd: Any, daemon: Any, tmp_path: Path) -> None:

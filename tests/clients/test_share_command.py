@@ -70,6 +70,10 @@ class Person:
         here = () if arguments[0] in ("status", "wrong", "hook") else ("--cwd", str(self.folder))
         return self._memd("share", *arguments, *here, input=input, **changes)
 
+    def memd(self, *arguments: str) -> Told:
+        """`memd …` outside of the clone."""
+        return self._memd(*arguments)
+
     def shared(self, *arguments: str) -> Told:
         """A command that succeeds."""
         told = self.share(*arguments)
@@ -128,7 +132,7 @@ def test_two_people_share_choose_trust_dispute_and_leave_H1_H2(
     assert "kept: never shared" in ada.shared("review", "--keep", press).text
     line = ada.shared("outbox").text
     assert json.dumps(LEDGER) in line and PRESS not in line
-    assert "1 new" in ada.shared("push", "--dry-run").text and "refs/memd" not in git(remote, "for-each-ref")
+    assert "1 new" in ada.shared("push", "--dry-run").text and LEDGER.encode() not in objects_of(remote)
     assert "pushed lines: 1 new; the remote has 1 of yours" in flat(ada.shared("push").text)
     assert "refs/memd/v1/" in git(remote, "for-each-ref")
     assert "nothing to push" in ada.shared("push").text
@@ -265,7 +269,7 @@ def test_a_password_in_the_address_of_origin_is_not_stored_W5(ada: Person) -> No
     ada.remember(LEDGER)
     secret = "hunter2-" + "9f1c4e7a"
     git(ada.folder, "remote", "set-url", "origin", f"https://ada:{secret}@example.org/orchard.git")
-    told = ada.share("on", "--yes")
+    told = ada.share("on", "--yes", "--no-push")
     assert told.code == 0 and "left out the password" in told.errors
     [share] = ada.shared("status", "--json").data["shares"]
     assert share["address"] == "https://ada@example.org/orchard.git"
@@ -279,13 +283,81 @@ def holds(path: Path, text: str) -> bool:
 
 def test_a_remote_that_is_away_ends_with_3_and_keeps_what_was_chosen_H1(ada: Person, remote: Path) -> None:
     ledger = ada.remember(LEDGER)
-    ada.shared("on", "--yes", "--remote", AWAY)
+    told = ada.share("on", "--yes", "--remote", AWAY)
+    assert told.code == 3 and "it is not shared" in told.errors and "--no-push" in told.errors
+    assert not ada.shared("status", "--json").data["shares"][0]["is_open"]
+    ada.shared("on", "--yes", "--remote", AWAY, "--no-push")
     ada.shared("review", "--accept", ledger)
     told = ada.share("push")
     assert told.code == 3 and "hint: " in told.errors, told.errors
     assert json.dumps(LEDGER) in ada.shared("outbox").text or "1 to push" in ada.shared("status").text
-    ada.shared("on", "--yes", "--remote", str(remote))
-    assert "the remote has 1 of yours" in flat(ada.shared("push").text)
+    assert "the remote has 1 of yours" in flat(ada.shared("on", "--yes", "--remote", str(remote)).text)
+    assert "nothing to push" in ada.shared("push").text
+
+
+def test_on_pushes_a_head_without_lines_and_reads_it_back_H1(
+    ada: Person, person: Callable[[str], Person], remote: Path
+) -> None:
+    ada.remember(LEDGER)
+    ada.shared("on", "--yes")
+    [share] = ada.shared("status", "--json").data["shares"]
+    assert f"refs/memd/v1/{share['partition']}" in git(remote, "for-each-ref")
+    assert LEDGER.encode() not in objects_of(remote)
+    bert = person("Bert")
+    bert.remember(PRESS)
+    bert.shared("on", "--yes")
+    bert.shared("pull")
+    assert "0 lines, 0 records shown" in flat(bert.shared("status").text)
+
+
+def test_a_host_that_takes_branches_alone_is_told_at_once_H1(ada: Person, remote: Path, tmp_path: Path) -> None:
+    ada.remember(LEDGER)
+    takes_branches_alone(remote)
+    told = ada.share("on", "--yes")
+    assert told.code == 4 and "it is not shared" in told.errors and "memd share on --remote URL" in told.errors
+    assert "branches alone, please" in told.errors, "the words of the host are told"
+    assert not ada.shared("status", "--json").data["shares"][0]["is_open"]
+    assert "refs/memd" not in git(remote, "for-each-ref") and ada.share("push").code == 4
+    other = tmp_path / "memory.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(other)], check=True)
+    assert ada.shared("on", "--yes", "--remote", str(other), "--json").data["is_open"]
+    told = ada.share("on", "--yes", "--remote", str(remote), "--name", "A", "--new-sessions")
+    assert told.code == 4 and "stays shared as before" in told.errors
+    [share] = ada.shared("status", "--json").data["shares"]
+    assert (share["is_open"], share["address"], share["name"]) == (True, str(other), "Ada")
+    assert not share["new_sessions"]
+
+
+def takes_branches_alone(repository: Path) -> None:
+    """Have a repository refuse all other refs, as some hosts do."""
+    hook = repository / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        "#!/bin/sh\nwhile read old new ref; do\n"
+        '  case "$ref" in refs/heads/*) ;; *) echo "branches alone, please" >&2; exit 1 ;; esac\ndone\n'
+    )
+    hook.chmod(0o755)
+
+
+def objects_of(repository: Path) -> bytes:
+    """The contents of all objects of a repository, also of those that nothing leads to."""
+    command = ["git", "-C", str(repository), "cat-file", "--batch-all-objects", "--batch", "--unordered"]
+    return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+def test_forgetting_tells_of_what_is_still_at_the_remote_T10(ada: Person, remote: Path) -> None:
+    ledger = ada.remember(LEDGER)
+    ada.shared("on", "--yes")
+    ada.shared("review", "--accept", ledger)
+    ada.shared("push")
+    told = flat(ada.memd("forget", ledger, "--yes").text)
+    assert "1 line that you shared is still at a remote" in told and "memd share push" in told
+    assert "1 line forgotten here and still at the remote" in flat(ada.shared("status").text)
+    assert "1 forgotten" in ada.shared("push").text
+    assert "still at" not in flat(ada.shared("status").text)
+    ada.shared("off", "--withdraw")
+    ada.shared("on", "--yes")
+    assert json.loads(ada.shared("pull", "--json").text)["data"].get("partitions", []) == [], "not even one's own"
 
 
 def test_off_stops_push_and_pull_and_on_begins_again_H1(ada: Person) -> None:
@@ -347,7 +419,7 @@ def test_quiet_prints_nothing_but_errors_H1(ada: Person) -> None:
     ada.shared("on", "--yes")
     told = ada.shared("pull", "--quiet")
     assert told.text == told.errors == ""
-    ada.shared("on", "--yes", "--remote", AWAY)
+    ada.shared("on", "--yes", "--remote", AWAY, "--no-push")
     told = ada.share("pull", "--quiet")
     assert told.code == 3 and told.text == "" and told.errors
 

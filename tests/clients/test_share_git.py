@@ -21,6 +21,7 @@ from memd.protocol.errors import (
     StorageFull,
     Unavailable,
 )
+from memd.protocol.share import NEW_LINES
 from memd.protocol.shared_lines import SEGMENT
 from tests.clients.sharing_home import POOL, SharingHome
 from tests.daemon.shared_authors import Author
@@ -143,6 +144,20 @@ def test_many_lines_go_page_by_page_and_old_segments_are_not_asked_for_again(rem
     assert ben.state.taken[ada.author.partition].lines == ada.author.lines
 
 
+def test_a_flood_of_a_known_author_comes_a_part_a_pull_H2(remote: Path, home: NewHome) -> None:
+    ada, ben = home(1), home(2)
+    ada.say("one")
+    ada.push(str(remote))
+    ben.pull(str(remote))
+    ada.say(*(f"statement {number}" for number in range(3_000)))
+    ada.push(str(remote))
+    first = ben.pull(str(remote)).partitions[0]
+    assert NEW_LINES <= first.added < 3_000 and first.left == 3_000 - first.added
+    second = ben.pull(str(remote)).partitions[0]
+    assert (second.added, second.left) == (first.left, 0)
+    assert ben.pull(str(remote)).partitions == ()
+
+
 def test_forgotten_words_are_in_no_object_of_any_private_repository_T10(remote: Path, home: NewHome) -> None:
     ada, ben = home(1), home(2)
     ada.say("The vault opens with wisteria.", "The schema is frozen.")
@@ -229,6 +244,21 @@ def test_refs_that_a_mirror_push_deleted_come_back_with_any_members_push(
     homes[2].say("and one more")
     homes[2].push(str(remote))
     assert reader.pull(str(remote)).partitions[0].added == 1
+
+
+def test_what_others_shared_never_goes_to_another_remote_H1(remote: Path, home: NewHome, tmp_path: Path) -> None:
+    other = tmp_path / "other.git"
+    git(tmp_path, "init", "-q", "--bare", str(other))
+    ada, ben = home(1), home(2)
+    ada.say("for the few who read the first remote")
+    ada.push(str(remote))
+    ben.pull(str(remote))
+    ben.say("for all")
+    assert ben.push(str(other)).restored == ()
+    assert refs(other).keys() == {ref(ben.author)}
+    ben.push(str(remote))
+    git(remote, "update-ref", "-d", ref(ada.author))
+    assert ben.push(str(remote)).restored == (ada.author.partition,), "the first remote had it"
 
 
 def test_a_rolled_back_ref_is_put_right_by_its_author_and_by_others(remote: Path, home: NewHome) -> None:

@@ -49,7 +49,7 @@ NAMES = [each.__name__ for each in REQUESTS]
 
 def example(request: type[Request], token: str = "") -> Any:
     """Return a request whose required fields hold the simplest values."""
-    values: dict[type, Any] = {str: "x", bool: False, int: 0, Origin: Origin(host="h", session="s")}
+    values: dict[type, Any] = {str: "x", bytes: b"x", bool: False, int: 0, Origin: Origin(host="h", session="s")}
     fields = {
         field.encode_name: values[field.type] if field.type in values else _simplest(field.type)
         for field in msgspec.structs.fields(request)

@@ -40,7 +40,7 @@ def service(running: Running) -> RecordsService:
         stores.commit([added(number, pool=random.choice(POOLS))])
     running.now += 1_000_000
     timeline = Timeline(stores.records, stores.sources, stores.journal)
-    return RecordsService(stores, PoolDirectory(stores), timeline, lambda record: "", lambda: None)
+    return RecordsService(stores, PoolDirectory(stores), timeline, lambda record: "", lambda record: "", lambda: None)
 
 
 def pages(service: RecordsService, **wish: Any) -> list[Record]:

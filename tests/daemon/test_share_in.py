@@ -3,15 +3,18 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from memd.daemon.services.corrections.inbox_service import InboxService
 from memd.daemon.services.corrections.undo import SessionUndo
+from memd.daemon.services.sharing.rendering import rendered
 from memd.protocol.corrections import Decide, ListInbox, Reopen
 from memd.protocol.errors import InvalidRequest, NotFound
-from memd.protocol.operation import Added, Arrived, Offered, Revoked
+from memd.protocol.operation import Added, Arrived, Offered, Revoked, Updated
 from memd.protocol.request import Forget
 from memd.protocol.share import DisputeRecords, GetShareLog
+from memd.protocol.shared_lines import line_hash
 from tests.daemon.living import WHY, record
 from tests.daemon.shared_authors import Author
 from tests.daemon.sharing_home import OWN, POOL, SharingHome
@@ -131,14 +134,11 @@ def test_a_record_of_this_home_keeps_its_key_H2(home: SharingHome) -> None:
 
 def offered(home: SharingHome, number: int, n: int = 0) -> None:
     """An own record that was shared as line `n`."""
-    home.stores.commit(
-        [
-            Added(record=record(number, pool=POOL), decision=WHY),
-            Offered(
-                pool=POOL, partition=OWN, n=n, what="add", id=f"id{number}", lamport=1, at=1, blind=b"b", hash=b"h"
-            ),
-        ]
+    added = record(number, pool=POOL)
+    line = Offered(
+        pool=POOL, partition=OWN, n=n, what="add", id=added.id, rev=added.rev, lamport=1, at=1, blind=b"b", hash=b"h"
     )
+    home.stores.commit([Added(record=added, decision=WHY), line])
 
 
 def test_an_own_record_is_retired_for_a_trusted_author_and_proposed_for_another_W7(home: SharingHome) -> None:
@@ -179,6 +179,47 @@ def test_an_own_record_that_another_invalidates_is_retired_by_the_users_yes_W7(h
     assert (home.status(0), inbox.list(ListInbox()).open) == ("active", 1)
     inbox.decide(Decide(id=waiting.id, accept=False))
     assert home.status(0) == "active"
+
+
+def test_a_line_against_an_earlier_wording_retires_nothing_by_itself_W7(home: SharingHome) -> None:
+    home.stores.commit([Added(record=record(0, pool=POOL), decision=WHY)])
+    before = home.stores.records.get("id0")
+    assert before is not None
+    line = Offered(
+        pool=POOL, partition=OWN, n=0, what="add", id="id0", rev=before.rev, lamport=1, at=1, blind=b"b", hash=b""
+    )
+    line = msgspec.structs.replace(line, hash=line_hash(rendered(line, before)))
+    after = msgspec.structs.replace(before, rev=before.rev + 1, content="It is better now.")
+    home.stores.commit([line, Updated(record=after, decision=WHY)])
+    bert = Author(2, "Bert")
+    bert.add("Hello there.")
+    home.pull(bert)
+    home.judge("Bert", "trusted")
+    bert.invalidate(f"{OWN}/0", why="it moved")
+    home.pull(bert)
+    (proposal,) = home.stores.inbox.list()
+    assert home.status(0) == "active" and proposal.what.reason.endswith("(Bert): it moved")
+
+
+def test_a_line_that_this_home_took_back_already_is_no_proposal_W7(home: SharingHome) -> None:
+    offered(home, 0)
+    taken_back = Offered(
+        pool=POOL, partition=OWN, n=1, what="inv", ref=f"{OWN}/0", lamport=2, at=2, blind=b"c", hash=b"i"
+    )
+    home.stores.commit([taken_back])
+    bert = Author(2, "Bert")
+    bert.invalidate(f"{OWN}/0", l=9)
+    home.pull(bert)
+    assert home.stores.inbox.list() == [] and home.status(0) == "active"
+
+
+def test_a_first_line_against_an_own_record_names_its_author_H2(home: SharingHome) -> None:
+    offered(home, 0)
+    bert = Author(2, "Bert")
+    bert.invalidate(f"{OWN}/0", why="it moved")
+    home.pull(bert)
+    (proposal,) = home.stores.inbox.list()
+    assert proposal.what.reason.endswith("(Bert): it moved")
 
 
 def test_revoking_an_author_hides_him_and_believes_again_what_he_invalidated_A3(home: SharingHome) -> None:

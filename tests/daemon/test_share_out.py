@@ -565,6 +565,36 @@ def test_the_others_invalidation_is_not_repeated_and_a_dispute_is_said_once_W7(h
     assert said(lines)[1:] == ["-7"] and isinstance(lines[1], InvLine) and lines[1].why == "outdated"
 
 
+def test_the_outbox_has_a_dispute_until_the_remote_has_it_H1(home: SharedHome) -> None:
+    shared(home, 1)
+    deliver(home)
+    home.writer.run(lambda: home.own.invalidate(POOL, f"{'b' * 24}/7", "", "outdated")).result()
+    (item,) = home.own.outbox(GetOutbox(pool=POOL)).items
+    assert item.line.encode() == home.raw()[1] and "outdated" in item.line
+    deliver(home)
+    assert home.own.outbox(GetOutbox(pool=POOL)).items == ()
+
+
+def test_forgotten_lines_are_counted_until_the_remote_has_lost_them_T10(home: SharedHome) -> None:
+    def waiting() -> int:
+        entry = home.stores.sharing.share(POOL)
+        assert entry is not None
+        return home.own.forgotten(entry)
+
+    shared(home, 1, 2, 3)
+    home.prepared()
+    assert waiting() == 0, "the others have nothing yet"
+    deliver(home)
+    forget(home, 2)
+    assert waiting() == 1
+    deliver(home)
+    assert waiting() == 0
+    home.own.close(CloseShare(pool=POOL, withdraw=True))
+    assert waiting() == 2
+    deliver(home)
+    assert waiting() == 0
+
+
 def test_lines_survive_a_rebuild_of_the_tables_H1(tmp_path: Path) -> None:
     home = SharedHome(tmp_path)
     home.found()

@@ -185,7 +185,9 @@ class Life(LifecycleService):
         self.corrections = CorrectionsService(
             core, running.writer, reactivate=self.reactivate, distil=lambda: None, link=linked
         )
-        self.records = RecordsService(core.stores, core.directory, core.timeline, lambda record: "", lambda: None)
+        self.records = RecordsService(
+            core.stores, core.directory, core.timeline, lambda record: "", lambda record: "", lambda: None
+        )
 
     def answer(self, request: Any) -> Any:
         """What the dispatch table answers; a scope names its pools."""

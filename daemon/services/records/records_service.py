@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ....protocol.corrections import RecordList
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.event import SentPart, text
+from ....protocol.export import leaving, leaving_pool, leaving_session
 from ....protocol.fading import Reviewed
 from ....protocol.history import GetHistory, GetTimeline, History, Version
 from ....protocol.instant import micros
@@ -68,12 +69,13 @@ class RecordsService(Service):
         directory: PoolDirectory,
         timeline: Timeline,
         change_condition: Callable[[Record], str],
+        why_not_exported: Callable[[Record], str],
         wake: Callable[[], None],
     ) -> None:
-        """`change_condition`: describes what would make a record doubtful; `wake`: wakes the distiller, which embeds
-        imported records."""
+        """`change_condition`: describes what would make a record doubtful; `why_not_exported`: tells why a record may
+        not be in a shareable export, "" if it may; `wake`: wakes the distiller, which embeds imported records."""
         self._stores, self._directory, self._timeline = stores, directory, timeline
-        self._change_condition, self._wake = change_condition, wake
+        self._change_condition, self._why_not_exported, self._wake = change_condition, why_not_exported, wake
 
     @property
     def handlers(self) -> Handlers:
@@ -196,7 +198,8 @@ class RecordsService(Service):
         )
 
     def export(self, request: Export, caller: Caller) -> ExportPage:
-        """Return records newest first with their history, about `PAGE_CHARACTERS` a page. Raises NotFound."""
+        """Return records newest first with their history, about `PAGE_CHARACTERS` a page; `shareable`: only those that
+        may leave, which a page can lack altogether. Raises NotFound."""
         pools = self._pools(request.pools, caller) or _known(self._stores.records.tally(), caller)
         limit = min(max(1, request.limit), SLICE)
         wish = List(pools=tuple(pools), after=request.after, limit=limit, token=request.token)
@@ -208,11 +211,14 @@ class RecordsService(Service):
                 following = _cursor(record)
                 del records[number:]
                 break
+        stayed: Counter[str] = Counter()
+        if request.shareable:
+            records = self._leaving(records, stayed)
         documents = dict.fromkeys(document for record in records for document in documents_of(record))
         sessions = (self._stores.sources.session(document) for document in documents if _hears(document, caller))
         inside = {record.pool for record in records}
         screened = [shown(self._stores.counters.with_signal(record)) for record in records]
-        return ExportPage(
+        exported = ExportPage(
             records=tuple(ExportedRecord(record=row, changes=self._changes(row.id, caller)) for row, _ in screened),
             sessions=tuple(
                 _without_secrets(session.opened)
@@ -223,7 +229,17 @@ class RecordsService(Service):
             next=following,
             total=page.total,
             screened=dict(Counter(kind for _, seen in screened for kind in seen)),
+            stayed=dict(stayed),
         )
+        return _leaving_page(exported) if request.shareable else exported
+
+    def _leaving(self, records: Sequence[Record], stayed: Counter[str]) -> list[Record]:
+        """Return the records that may leave, and count the others by the reason. The record of the store is judged: a
+        pass may show less of its sources."""
+        whole = self._stores.records.many(record.id for record in records)
+        reasons = {record.id: self._why_not_exported(whole.get(record.id, record)) for record in records}
+        stayed.update(filter(None, reasons.values()))
+        return [record for record in records if not reasons[record.id]]
 
     def journal(self, request: Journal) -> Journaled:
         limit = min(max(1, request.limit), SLICE)
@@ -260,6 +276,16 @@ class RecordsService(Service):
         first = records[: request.limit]
         rows = tuple(shown(self._stores.counters.with_signal(record)).record for record in first)
         return RecordList(records=rows, left=len(records) - len(first))
+
+
+def _leaving_page(page: ExportPage) -> ExportPage:
+    """Return a page as it may leave."""
+    return replace(
+        page,
+        records=tuple(leaving(exported, shareable=True) for exported in page.records),
+        sessions=tuple(map(leaving_session, page.sessions)),
+        pools=tuple(map(leaving_pool, page.pools)),
+    )
 
 
 def _known(pools: Iterable[str], caller: Caller) -> list[str]:

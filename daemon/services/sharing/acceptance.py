@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ....protocol.share import TAKEN_SEGMENTS, SegmentData
+from ....protocol.share import FIRST_LINES, NEW_LINES, TAKEN_SEGMENTS, SegmentData
 from ....protocol.shared_lines import (
     LINE_BYTES,
     SEGMENT,
@@ -27,9 +27,6 @@ from ....protocol.shared_lines import (
     split_segment,
 )
 from ...projections.aliases import of_repository
-
-NEW_LINES, FIRST_LINES = 2_000, 20_000
-"""Most new lines of one request: of a partition that memd knows, and of one that it does not."""
 
 MOST_EPOCH, MOST_LAMPORT = 2**31, 2**53
 _GONE = b'{"gone":"'

@@ -208,7 +208,7 @@ class Arrivals:
 
     # --- reads ---------------------------------------------------------------------------------------------------
     def authors(self, entry: ShareEntry) -> tuple[AuthorState, ...]:
-        """Return the partitions of the others, and the own one."""
+        """Return the own partition, those of the others, and the own ones of earlier: nothing of them is taken."""
         opened, pool = entry.opened, entry.opened.pool
         own = AuthorState(partition=opened.partition, name=opened.name, standing="trusted", lines=entry.count, own=True)
         belief, invalidations = SharedBelief(self._stores, pool), self._stores.sharing.invalidations(pool)
@@ -217,7 +217,12 @@ class Arrivals:
             for partner in belief.partners.values()
         ]
         refused = [state for (place, _), state in self._problems.items() if place == pool]
-        return (own, *sorted((*others, *refused), key=lambda state: (state.name.casefold(), state.partition)))
+        earlier = [
+            AuthorState(partition=name, name=opened.name, standing="trusted", lines=entry.past.get(name, 0), own=True)
+            for name in entry.partitions
+            if name != opened.partition
+        ]
+        return (own, *earlier, *sorted((*others, *refused), key=lambda state: (state.name.casefold(), state.partition)))
 
     def _waiting(self, belief: SharedBelief, partner: PartnerEntry, numbers: Iterable[int]) -> int:
         """Return how many lines that an author invalidates have not come."""

@@ -8,11 +8,12 @@ elsewhere: the gate only refuses.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ....protocol.operation import Moved
 from ....protocol.record import STATES, Record
 from ....protocol.shared_lines import LINE_BYTES
-from ...projections.placement import Placing, SourcePool, documents_of, may_hold
+from ...projections.placement import PROJECT, Placing, SourcePool, documents_of, may_hold
 from ...projections.pool_directory import OperationCache
 from ...projections.stores import Stores
 from ..outgoing_screen import flags_in, secrets_in
@@ -23,9 +24,24 @@ TEAM = "team:"
 """Beginning of the documents that hold the words of other authors."""
 
 
+KEPT = "you keep it for yourself"
+"""Why a record stays for which the user decided so."""
+
+
 def is_from_team(record: Record) -> bool:
     """Whether another author said any of a record."""
     return any(document.startswith(TEAM) for document in documents_of(record))
+
+
+SCREENED = 200_000
+"""Records with a cached verdict on their words."""
+
+
+class _Findings(NamedTuple):
+    """What the rules of today find in the words of a record: flags, and the rule of a secret, "" for none."""
+
+    flags: tuple[str, ...]
+    secret: str
 
 
 class ShareGate:
@@ -35,6 +51,8 @@ class ShareGate:
         self._stores = stores
         self._placing = Placing(stores.sources, stores.aliases)
         self._known = OperationCache(stores)
+        self._screened: dict[str, tuple[int, _Findings]] = {}
+        """By record: the hash of its words and what the rules find in them. An operation changes few of many."""
 
     def why_not(self, record: Record, pool: str) -> str:
         """Return why a record may not leave the shared pool, in words for the user; "" if it may."""
@@ -44,6 +62,18 @@ class ShareGate:
             or self._of_its_sources(record, pool)
             or self._of_its_words(record)
         )
+
+    def why_not_exported(self, record: Record) -> str:
+        """Return why a record may not be in a shareable export, in words for the user; "" if it may: it passes the gate
+        of its own project, and the user did not keep it."""
+        if not record.pool.startswith(PROJECT):
+            return "it is not in a project"
+        kept = self._known.get(("kept", record.pool), lambda: self._kept(record.pool))
+        return KEPT if record.id in kept else self.why_not(record, record.pool)
+
+    def _kept(self, pool: str) -> frozenset[str]:
+        choices = self._stores.sharing.choices(pool)
+        return frozenset(id for id, is_shared in choices.items() if not is_shared)
 
     def _of_its_kind(self, record: Record, pool: str) -> str:
         if record.pool != pool:
@@ -57,8 +87,7 @@ class ShareGate:
     def _of_its_warnings(self, record: Record) -> str:
         from ....stages.scan import FLOOR  # late: its expressions take long to compile
 
-        material = record.provenance.trust != "user"
-        flags = record.flags or flags_in("\n".join(dict.fromkeys(texts_of(record))), material)
+        flags = record.flags or self._found(record).flags
         if flags:
             return f"it has a warning: {flags[0]}"
         if record.injection is not None and record.injection >= FLOOR:
@@ -93,13 +122,26 @@ class ShareGate:
         return last is not None and last.pool == pool
 
     def _of_its_words(self, record: Record) -> str:
-        secret = next((found for words in texts_of(record) for found in secrets_in(words)), None)
-        if secret is not None:
-            return f"it may hold a secret ({secret.rule})"
+        if secret := self._found(record).secret:
+            return f"it may hold a secret ({secret})"
         if not shared_text(record).replace("\n", " ").replace("\t", " ").isprintable():
             return "it has characters that can't be shown"
         size = bytes_of(record)
         return f"it is longer than a shared line may be ({size:,} of {LINE_BYTES:,} bytes)" if size > LINE_BYTES else ""
+
+    def _found(self, record: Record) -> _Findings:
+        """Return what the rules find in the words of a record. The verdict is cached while memd runs."""
+        texts, material = texts_of(record), record.provenance.trust != "user"
+        mark = hash((material, *texts))
+        known = self._screened.get(record.id)
+        if known is not None and known[0] == mark:
+            return known[1]
+        secret = next((found.rule for words in texts for found in secrets_in(words)), "")
+        findings = _Findings(flags_in("\n".join(dict.fromkeys(texts)), material), secret)
+        if len(self._screened) >= SCREENED:
+            self._screened.clear()
+        self._screened[record.id] = mark, findings
+        return findings
 
     def is_shared_whole(self, record: Record) -> bool:
         """Whether the record and all sessions that it rests on are shared as a whole."""

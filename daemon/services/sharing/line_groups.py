@@ -29,6 +29,7 @@ from ....protocol.shared_lines import AddLine, GoneLine, InvLine, OtherLine, lin
 from ...projections.inbox import proposal_id
 from ...projections.stores import Stores
 from ..shared_belief import Invalidation, SharedBelief, document_of, is_invalidated, shared_id
+from .rendering import revision, says_the_same
 from .shared_records import ReadLine, record_of, status_of
 
 
@@ -141,16 +142,18 @@ class LineGroup:
             self._retire(record, line)
 
     def _retire(self, record: Record, line: Invalidation) -> None:
-        self.operations.append(Invalidated(id=record.id, valid_to=line.until, reason=self._belief.reason(line)))
+        self.operations.append(Invalidated(id=record.id, valid_to=line.until, reason=self._reason(line)))
         self._records[record.id] = msgspec.structs.replace(record, status="retired")
         self.retired += 1
 
     def _invalidate_own(self, record: Record, line: Invalidation, ref: str) -> None:
         if record.status not in LIVE or record.pool != self._author.pool:
             return
+        if line.partition in self._belief.own:  # this home told the others already that the line no longer holds
+            return
         partner = self._belief.partners.get(line.partition)
         standing = partner.standing if partner else self._author.standing
-        if standing == "trusted" and not record.held:
+        if standing == "trusted" and not record.held and not self._is_reworded(record, ref):
             self._retire(record, line)
             return
         name = line_name(line.partition, line.n)
@@ -167,9 +170,19 @@ class LineGroup:
                     document=document_of(line.partition),
                     by=self._author.name,
                     label="invalidated",
-                    reason=self._belief.reason(line),
+                    reason=self._reason(line),
                 )
             )
+
+    def _reason(self, line: Invalidation) -> str:
+        return self._belief.reason(line, self._author.name if line.partition == self._author.partition else "")
+
+    def _is_reworded(self, record: Record, ref: str) -> bool:
+        """Whether the user changed a record since it was offered as a line: who invalidates the line did not know."""
+        partition, _, number = ref.partition("/")
+        offered = self._stores.sharing.own_line(partition, int(number))
+        before = revision(self._stores, offered) if offered and offered.rev != record.rev else None
+        return before is not None and not says_the_same(before, record)
 
     def _lamports(self) -> dict[str, tuple[int, str, int]]:
         """Return the places of the lines of this group, by the id of their record."""

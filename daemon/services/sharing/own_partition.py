@@ -6,7 +6,7 @@ copy of the partition can be made again; a partition is written by one home, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -51,6 +51,7 @@ from ...projections.aliases import parts_of
 from ...projections.sharing import ShareEntry
 from ..core import Core
 from ..outgoing_screen import secrets_in
+from ..shared_belief import SharedBelief
 from ..write_thread import Writer
 from .gate import ShareGate
 from .partition_key import SEED_BYTES, PartitionKey, load_key, make_key, verified_head
@@ -211,11 +212,24 @@ class OwnPartition:
 
     def outbox(self, request: GetOutbox) -> Outbox:
         """List all lines to come, and those that are held. Raises NotFound, InvalidRequest."""
-        return Outbox(items=tuple(map(_item, self._plan.steps(self._open_entry(request.pool)))))
+        entry = self._open_entry(request.pool)
+        return Outbox(items=(*self._written(entry), *map(_item, self._plan.steps(entry))))
+
+    def _written(self, entry: ShareEntry) -> Iterator[OutboxItem]:
+        """Yield the lines that are in the journal and not at the remote, such as what the user said is wrong."""
+        belief = SharedBelief(self._stores, entry.opened.pool)
+        for line in self._stores.sharing.own_lines(entry.opened.partition, _known(entry).lines):
+            if not is_gone(self._stores, line):
+                id = line.id or belief.id_of(line.ref)
+                yield OutboxItem(id=id, line=line_bytes(self._stores, line).decode())
 
     def waiting(self, entry: ShareEntry) -> int:
         """Return the number of records in the outbox."""
         return self._plan.waiting(entry)
+
+    def forgotten(self, entry: ShareEntry) -> int:
+        """Return the number of lines that are forgotten here and still at the remote."""
+        return self._plan.forgotten(entry)
 
     def undecided(self, entry: ShareEntry) -> int:
         """Return the number of records that the user may share and has not decided on."""

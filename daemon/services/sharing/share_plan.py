@@ -89,6 +89,8 @@ class _PoolPlan:
         self.ids: set[str] = set()
         self.steps: dict[str, tuple[_Place, tuple[PlannedLine, ...]]] = {}
         self.undecided: dict[str, _Undecided] = {}
+        self.forgotten: tuple[tuple[int, int], int] | None = None
+        """The lines that become gone, for a count of lines delivered and gone; forgetting makes the plan anew."""
 
 
 _WITHOUT_EFFECT = (
@@ -126,6 +128,23 @@ class SharePlan:
         plan = self._plan(entry).undecided
         newest = sorted(plan, key=lambda id: (plan[id].learned_at, id), reverse=True)
         return tuple((id, plan[id].why_not) for id in newest)
+
+    def forgotten(self, entry: ShareEntry) -> int:
+        """Return the number of lines that the others have and that become gone with the next push."""
+        delivered = entry.delivered
+        if delivered is None:
+            return 0
+        if not entry.is_open:
+            return self._forgotten(entry, delivered)
+        plan, key = self._plan(entry), (delivered.count, delivered.gone)
+        if plan.forgotten is None or plan.forgotten[0] != key:
+            plan.forgotten = key, self._forgotten(entry, delivered)
+        return plan.forgotten[1]
+
+    def _forgotten(self, entry: ShareEntry, delivered: Delivered) -> int:
+        lines, records = self._stores.sharing.own_lines(entry.opened.partition)[: delivered.count], self._stores.records
+        absent = (entry.withdraw or (line.what == "add" and records.get(line.id) is None) for line in lines)
+        return max(0, sum(absent) - delivered.gone)
 
     # --- keeping up --------------------------------------------------------------------------------------------------
     def _plan(self, entry: ShareEntry) -> _PoolPlan:

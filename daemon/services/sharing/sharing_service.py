@@ -88,5 +88,6 @@ class SharingService(Service):
             delivered=entry.delivered.count if entry.delivered else 0,
             waiting=self._own.waiting(entry),
             undecided=self._own.undecided(entry),
+            forgotten=self._own.forgotten(entry),
             authors=self._arrivals.authors(entry),
         )
