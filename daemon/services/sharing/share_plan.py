@@ -43,7 +43,6 @@ from ....protocol.operation import (
 from ....protocol.record import LIVE, Record, learning_order
 from ....protocol.share import OUTBOX_HOURS
 from ....protocol.shared_lines import line_name
-from ...projections.pool_directory import OperationCache
 from ...projections.record_reducer import touched
 from ...projections.sharing import LineRef, ShareEntry
 from ...projections.stores import Stores
@@ -90,6 +89,8 @@ class _PoolPlan:
         self.ids: set[str] = set()
         self.steps: dict[str, tuple[_Place, tuple[PlannedLine, ...]]] = {}
         self.undecided: dict[str, _Undecided] = {}
+        self.forgotten: tuple[tuple[int, int], int] | None = None
+        """The lines that become gone, for a count of lines delivered and gone; forgetting makes the plan anew."""
 
 
 _WITHOUT_EFFECT = (
@@ -108,7 +109,6 @@ class SharePlan:
     def __init__(self, stores: Stores, gate: ShareGate) -> None:
         self._stores, self._gate = stores, gate
         self._plans: dict[str, _PoolPlan] = {}
-        self._known = OperationCache(stores)
 
     def steps(self, entry: ShareEntry) -> tuple[PlannedLine, ...]:
         """Return all lines to come, due or not, and those that are held."""
@@ -131,14 +131,18 @@ class SharePlan:
 
     def forgotten(self, entry: ShareEntry) -> int:
         """Return the number of lines that the others have and that become gone with the next push."""
-        key = "forgotten", msgspec.msgpack.encode(entry)
-        return self._known.get(key, lambda: self._forgotten(entry))
-
-    def _forgotten(self, entry: ShareEntry) -> int:
-        delivered, records = entry.delivered, self._stores.records
+        delivered = entry.delivered
         if delivered is None:
             return 0
-        lines = self._stores.sharing.own_lines(entry.opened.partition)[: delivered.count]
+        if not entry.is_open:
+            return self._forgotten(entry, delivered)
+        plan, key = self._plan(entry), (delivered.count, delivered.gone)
+        if plan.forgotten is None or plan.forgotten[0] != key:
+            plan.forgotten = key, self._forgotten(entry, delivered)
+        return plan.forgotten[1]
+
+    def _forgotten(self, entry: ShareEntry, delivered: Delivered) -> int:
+        lines, records = self._stores.sharing.own_lines(entry.opened.partition)[: delivered.count], self._stores.records
         absent = (entry.withdraw or (line.what == "add" and records.get(line.id) is None) for line in lines)
         return max(0, sum(absent) - delivered.gone)
 
