@@ -80,8 +80,8 @@ def test_on_a_telephone_a_long_quote_is_cut_and_the_buttons_are_in_view_T8(
 ) -> None:
     claim(daemon, " ".join((*CLAIMS, *(f"Then I looked at file {number} and ran it again." for number in range(60)))))
     tab = opened(viewport={"width": 375, "height": 800}).go("/triage")
-    shut = tab.find(".long").first
-    assert shut.locator(".all").is_hidden() and tab.find("text=more >> visible=true").count()
+    shut = tab.find(".lengthy").first
+    assert shut.locator(".all").is_hidden() and shut.locator("text=more").is_visible()
     box = tab.find("#keep").bounding_box()
     bar = tab.find("nav.side").bounding_box()
     assert box and bar and box["y"] + box["height"] <= bar["y"], "above the bar at the bottom"
