@@ -64,7 +64,7 @@ class Happening:
     @property
     def more(self) -> int:
         """The number of records that it does not name."""
-        return max(0, self.count - len(self.records))
+        return max(0, self.count - len(self.records)) if self.records else 0
 
 
 @dataclass

@@ -66,6 +66,15 @@ class Panel:
         """Return all pools; none for the holder of a pass, who may not list them (A1)."""
         return () if self.client.has_pass else (await self.client.pools()).pools
 
+    async def folder_name(self) -> str:
+        """Return the words for the pools that a question from the folder searches."""
+        name = Path(self.folder).name or self.folder
+        if self.client.has_pass:
+            return f"{name} and you"
+        found = await self.client.why_scope(self.folder)
+        is_project = any(pool != "personal" for pool in found.reads)
+        return f"{found.title or name} and you" if is_project else "only you (this folder is no project)"
+
     async def status(self) -> StatusText | None:
         """Return the daemon's state; None for the holder of a pass."""
         return None if self.client.has_pass else await self.client.status()
@@ -139,23 +148,37 @@ async def screen(
     """Return a screen in its frame. `status`, `pools`: the daemon's state and the pools, where the screen has asked for
     them already. The value `is_scoped`, by default True: whether a pool can be chosen for it; `scope_name`: what it
     shows without a pool."""
-    panel = panel_of(request)
-    state, listed = await asyncio.gather(_or(status, panel.status), _or(pools, panel.pools))
-    scope = scope_of(request)
+    panel, scope = panel_of(request), scope_of(request)
+    is_of_folder = values.get("is_scoped", True) and not values.get("scope_name")
+    state, listed, folder_name = await asyncio.gather(
+        _or(status, panel.status),
+        _or(pools, panel.pools),
+        panel.folder_name() if is_of_folder else _or("", panel.folder_name),
+    )
+    named = values.pop("scope_name", None) or folder_name
+    titles = pool_titles(listed)
     frame = {
         "title": title,
         "scope": scope,
         "status": state,
         "pools": listed,
-        "pool_titles": pool_titles(listed),
+        "pool_titles": titles,
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "now": _at_now(request),
         "query": request.query_params.get("q", ""),
         "is_scoped": True,
-        "scope_name": f"{Path(scope.folder).name or scope.folder} and you",
+        "scope_name": named,
+        "where": _where(scope, titles, str(named)),
     }
     return HTMLResponse(_TEMPLATES.get_template(template).render(frame | values))
+
+
+def _where(scope: ShownScope, titles: Mapping[str, str], named: str) -> str:
+    """Return the words for whose memory a screen shows."""
+    if scope.pool == "personal":
+        return "only you"
+    return f"{titles.get(scope.pool, scope.pool)} and you" if scope.pool else named
 
 
 async def _or(known: T | None, ask: Callable[[], Awaitable[T]]) -> T:

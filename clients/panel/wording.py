@@ -19,6 +19,9 @@ _HOSTS = {
     "panel": "this panel",
     "mcp": "an MCP client",
 }
+QUOTED = 400
+"""Characters of a quote beside other text, at most."""
+
 PINNED_LAYERS = frozenset({"L1", "L2"})
 
 
@@ -121,6 +124,20 @@ def reader(distiller: str) -> str:
     return "the local model" if not distiller or distiller.startswith("rules-") else distiller
 
 
+def cut(text: str) -> str:
+    """Return the beginning of a text: whole lines, or words of a long first line, and an ellipsis for the rest."""
+    text = text.strip()
+    if len(text) <= QUOTED:
+        return text
+    lines = text[: QUOTED + 1].rpartition("\n")[0].rstrip()
+    return f"{lines}\n…" if lines else f"{text[:QUOTED].rpartition(' ')[0] or text[:QUOTED]} …"
+
+
+def version_reason(why: str, id: str) -> str:
+    """Return the reason of a version of a record, in which the record is not named as another one."""
+    return "it was said again" if why.startswith(f"says what {id} says") else why
+
+
 def sentence(text: str) -> str:
     """Return the first sentence of a text."""
     end = re.search(r"[.!?](?= [A-Z`])", text)
@@ -143,4 +160,6 @@ FILTERS = (
     host_name,
     bytes_text,
     sentence,
+    cut,
+    version_reason,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 from starlette.requests import Request
@@ -28,10 +29,25 @@ async def show(request: Request) -> Response:
         "correction.html",
         "Reword" if is_rewording else "Put right",
         record=explained.record,
+        words=(words := _shown_words(explained.record)),
+        said=quote if (quote := explained.record.provenance.quote) != words else "",
         is_rewording=is_rewording,
         beside=await client.get(beside) if beside else None,
         back=_inside(request.query_params.get("back", "")) or f"/memories/{id}",
     )
+
+
+def _shown_words(record: Record) -> str:
+    """Return the words of a record as its line has them; the whole text where the line is only a part of it."""
+    line, whole = record.description, " ".join(record.content.split())
+    is_cut = line.endswith("…") or (whole.startswith(line) and not line.endswith((".", "!", "?")))
+    return record.content if is_cut or line == whole else line
+
+
+def _is_same(before: Record, form: dict[str, str]) -> bool:
+    """Return whether the form has the words that memd keeps or shows."""
+    words = form.get("text", "").split()
+    return words in (before.content.split(), _shown_words(before).split())
 
 
 def _inside(address: str) -> str:
@@ -43,19 +59,23 @@ async def preview(request: Request) -> Response:
     """Show what the form would change; an error stands in the same place."""
     form, scope, client = await form_of(request), scope_of(request), panel_of(request).client
     before = await client.get(request.path_params["id"])
+    if _is_same(before, form):
+        return piece("preview.html", is_same=True)
     try:
         after = (await _send(request, form, dry_run=True)).record
     except MemdError as error:
-        return piece("preview.html", error=error)
+        return piece("preview.html", is_same=False, error=error)
     changed_records = (after,) if after.id == before.id else (msgspec.structs.replace(before, status="retired"), after)
     then, now = await asyncio.gather(
         *(client.profile(**scope.readable, assuming=records) for records in ((before,), changed_records))
     )
     gone, new = changed_lines(then, now)
-    diff = list(word_diff(before.content, after.content))
+    diff = list(word_diff(_shown_words(before), after.content))
     return piece(
         "preview.html",
+        is_same=False,
         error=None,
+        text=form.get("text", "").strip(),
         is_replaced=after.id != before.id,
         diff=diff,
         gone=gone,
@@ -68,16 +88,28 @@ async def apply(request: Request) -> Response:
     """Make the change."""
     form = await form_of(request)
     client, id = panel_of(request).client, request.path_params["id"]
-    before = await client.get(id)
-    made = await _send(request, form)
-    if made.duplicate:
-        return changed("Nothing changed: memd has these words already.", go=_inside(form.get("back", "")))
+    before, back = await client.get(id), _inside(form.get("back", ""))
+    if _is_same(before, form) or (made := await _send(request, form)).duplicate:
+        return changed("Nothing changed: memd has these words already.", go=back)
+    back = _with_line(back, made.record.id)
     if form.get("as") == "words":
-        undoing = Undoing("/undo/words", {"id": made.record.id, "text": before.content})
-        return changed("Saved in your words.", undoing, go=_inside(form.get("back", "")))
-    return changed(
-        "Put right. The old memory stays in the history.", _undoing(made.record), _inside(form.get("back", ""))
-    )
+        return changed("Saved in your words.", _former_words(before, made.record), go=back)
+    return changed("Put right. The old memory stays in the history.", _undoing(made.record), back)
+
+
+def _with_line(back: str, id: str) -> str:
+    """Return the address, with the line of a record chosen where it is the profile's."""
+    parts = urlsplit(back)
+    if parts.path != "/":
+        return back
+    return f"/?{urlencode(dict(parse_qsl(parts.query)) | {'line': id})}"
+
+
+def _former_words(before: Record, after: Record) -> Undoing:
+    """Return how to take a rewording back. Undoing its session takes back all that were made before it, too."""
+    if before.provenance.spans and before.provenance.spans[0].document == after.provenance.spans[0].document:
+        return Undoing("/undo/words", {"id": after.id, "text": before.content})
+    return _undoing(after)
 
 
 def _undoing(record: Record) -> Undoing:

@@ -93,7 +93,7 @@ def _groups(plan: ForgetPlan) -> list[tuple[str, list[Any]]]:
     """Return the listed memories of a plan by what happens to them."""
     titles = {
         "chosen": "as chosen",
-        "source": "with no other source than these turns",
+        "source": "also lost: said in the same turns",
         "loses a source": "stay, because other turns support them",
     }
     shown = plan.records[:SHOWN]

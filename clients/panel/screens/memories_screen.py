@@ -15,6 +15,7 @@ from ..wording import may_hide
 
 PAGE = 40
 SHOWN: dict[str, tuple[Status, ...]] = {
+    "all": (),
     "believed": ("active",),
     "unconfirmed": ("quarantined", "provisional"),
     "retired": ("retired",),
@@ -31,16 +32,27 @@ async def show(request: Request) -> Response:
 
 async def _show_answer(request: Request) -> Response:
     client, scope = panel_of(request).client, scope_of(request)
-    question = request.query_params["q"].strip()
+    question, is_wide = request.query_params["q"].strip(), request.query_params.get("in") == "all"
+    pools = await panel_of(request).pools() if is_wide else None
+    where = {"pools": tuple(pool.pool for pool in pools)} if pools else scope.readable
     answer = await client.recall(
         question,
-        **scope.readable,
+        **where,
         **scope.times,
         explain=True,
         include_retired=True,
         deep=request.query_params.get("deep") == "1",
     )
-    return await screen(request, "answer.html", f"“{question}”", question=question, answer=answer)
+    return await screen(
+        request,
+        "answer.html",
+        f"“{question}”",
+        pools=pools,
+        question=question,
+        answer=answer,
+        is_wide=bool(pools),
+        scope_name="everywhere" if pools else None,
+    )
 
 
 async def _show_list(request: Request) -> Response:
@@ -56,7 +68,12 @@ async def _show_list(request: Request) -> Response:
     )
     listed = await panel_of(request).pools()
     counts = {
-        name: sum(pool.counts.get(status, 0) for pool in listed for status in statuses if scope.pool in ("", pool.pool))
+        name: sum(
+            count
+            for pool in listed
+            for status, count in pool.counts.items()
+            if scope.pool in ("", pool.pool) and (status in statuses if statuses else status != "hidden")
+        )
         for name, statuses in SHOWN.items()
     }
     return await screen(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +13,7 @@ from starlette.routing import Route
 from ....protocol.profile import ProfileLine, ProfileText
 from ..disputes import disputes
 from ..screen import panel_of, scope_of, screen
+from ..wording import UNCONFIRMED
 
 BUDGET_TOKENS = 500
 _HEADING = "## "
@@ -23,6 +24,7 @@ class ProfileSection:
     """Lines below one heading, each with its record, None for a line that no record made."""
 
     heading: str
+    is_unconfirmed: bool = False
     lines: list[tuple[str, ProfileLine | None]] = field(default_factory=list[tuple[str, ProfileLine | None]])
 
 
@@ -41,6 +43,20 @@ def sections(profile: ProfileText) -> Iterator[ProfileSection]:
         start += len(raw)
     if section.lines:
         yield section
+
+
+def told_apart(shown: list[ProfileSection]) -> list[ProfileSection]:
+    """Return the sections, with the second of the same heading named as unconfirmed where none of its lines is
+    confirmed."""
+    headings = [section.heading for section in shown]
+    return [
+        replace(section, is_unconfirmed=section.heading in headings[:place] and _is_unconfirmed(section))
+        for place, section in enumerate(shown)
+    ]
+
+
+def _is_unconfirmed(section: ProfileSection) -> bool:
+    return all(line is not None and line.status in UNCONFIRMED for _, line in section.lines)
 
 
 async def show(request: Request) -> Response:
@@ -65,7 +81,7 @@ async def show(request: Request) -> Response:
         "What agents see",
         view=view,
         profile=profile,
-        sections=list(sections(profile)),
+        sections=told_apart(list(sections(profile))),
         chosen=chosen,
         is_opened=is_opened,
         came_from=request.query_params.get("from", ""),

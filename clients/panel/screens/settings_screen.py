@@ -16,17 +16,22 @@ from ....protocol.errors import MemdError
 from ....protocol.settings import Setting
 from ..screen import Undoing, changed, form_of, panel_of, piece, screen
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "What memd listens to": ("ignored_folders", "own_addresses", "session_idle_min"),
-    "What agents get": ("hook", "relevance_floor", "simple_below_sessions", "tag_boost"),
+FIRST: dict[str, tuple[str, ...]] = {
+    "What memd listens to": ("ignored_folders", "own_addresses"),
+    "What agents get": ("hook.recall",),
+    "What memd keeps": ("archive_keep_days", "backup_every_h", "backup_keep"),
+    "How much memd works": ("idle_s", "worker_threads"),
+}
+"""Settings that a person wants to change, by what they are for."""
+
+MORE: dict[str, tuple[str, ...]] = {
+    "Sessions": ("session_idle_min",),
+    "What agents get, in detail": ("hook", "relevance_floor", "simple_below_sessions", "tag_boost"),
     "What fades": ("forgetting",),
     "The remote model": ("remote",),
-    "What memd keeps": (
-        *("archive_keep_days", "archive_keep_mb", "archive_keep_tool_output", "archive_keep_by_pool"),
-        *("backup_every_h", "backup_keep"),
-    ),
+    "The archive": ("archive_keep_mb", "archive_keep_tool_output", "archive_keep_by_pool"),
 }
-"""Settings by what they are for, in the order of the screen; all others are of memd's own work."""
+"""The others by what they are for, in the order of the screen; all that no group names are of memd's own work."""
 
 Table = dict[str, object]
 
@@ -76,28 +81,37 @@ def _label_of(setting: Setting, at: str) -> str:
 
 
 def grouped(settings: Sequence[Setting]) -> Iterator[SettingGroup]:
-    """Yield the settings by group; those that no group names come last."""
+    """Yield the settings by group, each once, the groups of `FIRST` first; those that no group names come last."""
     by_name = {setting.name: setting for setting in settings}
-    placed = {name for names in GROUPS.values() for name in names}
-    groups = {**GROUPS, OTHERS: tuple(name for name in by_name if name not in placed)}
-    for title, names in groups.items():
-        here = [entry for name in names if name in by_name for entry in entries_of(by_name[name])]
-        if here:
+    entries = {entry.name: entry for entry in _all(settings)}
+    first = {name for names in FIRST.values() for name in names}
+    for title, names in FIRST.items():
+        if here := [entries[name] for name in names if name in entries]:
+            yield SettingGroup(title, here)
+    placed = {name for names in MORE.values() for name in names}
+    others = {OTHERS: tuple(name for name in by_name if name not in placed)}
+    for title, names in (MORE | others).items():
+        found = (entry for name in names if name in by_name for entry in entries_of(by_name[name]))
+        if here := [entry for entry in found if entry.name not in first]:
             yield SettingGroup(title, here)
 
 
 async def show(request: Request) -> Response:
     """Show all settings; `at` names the one that was changed last."""
     settings = await panel_of(request).client.settings()
+    groups, at = list(grouped(settings.settings)), request.query_params.get("at", "")
+    first = sum(group.title in FIRST for group in groups)
     return await screen(
         request,
         "settings.html",
         "Settings",
         is_scoped=False,
-        groups=list(grouped(settings.settings)),
+        groups=groups,
+        first_groups=first,
+        is_more_open=any(setting.name == at for group in groups[first:] for setting in group.settings),
         file=settings.file,
         problem=settings.problem,
-        at=request.query_params.get("at", ""),
+        at=at,
     )
 
 

@@ -202,7 +202,16 @@ as HTML that its templates escaped; this script inserts none. */
     if ((event.key.length === 1 || steps) && press(event.key)) event.preventDefault();
   });
 
+  /* A change can be made once the page shows what it changes, for just the text that stands in the field. */
+  function allow(form) {
+    const seen = form.querySelector("[data-previewed]")?.dataset.previewed;
+    form.querySelector("button.go").disabled = seen !== form.elements.text.value.trim();
+  }
+
+  document.addEventListener("htmx:after:swap", () => view.querySelectorAll("form[data-previews]").forEach(allow));
+
   document.addEventListener("input", (event) => {
+    if (event.target.form?.matches("[data-previews]")) allow(event.target.form);
     const word = event.target.dataset.enables;
     if (word) event.target.form.querySelector("button").disabled = event.target.value.trim() !== word;
   });
@@ -221,6 +230,11 @@ as HTML that its templates escaped; this script inserts none. */
 
   document.addEventListener("click", (event) => {
     if (event.target.closest("#show-keys")) document.getElementById("keys").showModal();
+    if (event.target.closest("[data-closes]")) {
+      const part = event.target.closest("details");
+      part.open = false;
+      part.querySelector("summary").focus();
+    }
     if (event.target.closest("#close-notice")) document.getElementById("notice").replaceChildren();
   });
 

@@ -59,8 +59,10 @@ def test_a_phrase_and_a_session_have_a_plan_and_hiding_is_taken_back_T10(
         tab = opened().go("/forget")
         tab.find("#query").fill("AMBER suitcase")
         tab.find("text=Show what would go").click()
-        tab.find("#word").wait_for()
+        tab.find("h1:focus").wait_for()
+        assert tab.page.evaluate("scrollY") == 0, "what would go is read from its top"
         assert "1 memory" in tab.text(".sheet") and "this browser's history" in tab.text(".sheet")
+        assert tab.text("#how-much") == "1 memory, 1 turn: can't be undone" and "press “Hide”" in tab.text(".sheet")
         assert "Nothing matches." in tab.go("/forget?query=trombone").text(".sheet")
         assert "a whole session" in tab.go("/forget?session=cli:s1").text(".sheet")
         assert tab.go(f"/forget?id={pinned.id}").find("text=Hide it instead").count() == 0, "the user holds it"

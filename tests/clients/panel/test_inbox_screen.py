@@ -76,7 +76,10 @@ def test_what_only_the_old_one_says_is_named_and_the_new_one_can_say_both_T13(
         assert "tabs" in tab.find(".ask mark").all_inner_texts()[0]
         tab.find("text=Reword the new one…").click()
         tab.find("#text").wait_for()
-        assert held.content in tab.text("form.sheet") and tab.find("#text").input_value() == fresh.content
+        assert (
+            held.content in tab.text("form.sheet")
+            and tab.find("#text").input_value() == client.get(fresh.id).description
+        )
         tab.find("#text").fill(both)
         tab.find("button.go").click()
         tab.find("#notice >> text=Saved in your words.").wait_for()

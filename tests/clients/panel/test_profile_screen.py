@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from memd.protocol.event import Origin, Said, SessionEnded
+from memd.protocol.record import Record
 from tests.clients.panel.conftest import OpenPage, RunningPanel, needs_browser
 from tests.conftest import RunningDaemon
 
@@ -44,7 +45,7 @@ def test_an_edited_line_is_in_the_next_profile_and_undo_takes_it_back_U4(
     tab = opened()
     tab.find("text=Reword…").click()
     tab.find("#text").fill("I deploy the orchard service on Thursdays, never after 15:00.")
-    tab.find("#preview ins").wait_for()
+    tab.find("#preview ins").first.wait_for()
     assert "never after 15:00" in tab.text("#preview")
     tab.find("button.go").click()
     tab.find("#notice .toast").wait_for()
@@ -63,7 +64,8 @@ def test_a_correction_shows_what_changes_and_changes_just_that_T1(
     tab = opened().go(f"/memories/{id}/right")
     with daemon.client() as client:
         before, stays = client.journal(limit=1).last, client.get(other)
-        tab.find("#text").fill("I always deploy the orchard service on Wednesdays.")
+        field = tab.find("#text")
+        field.fill(field.input_value().replace("Thursdays", "Wednesdays"))
         tab.find("#preview del").wait_for()
         assert tab.text("#preview del") == "Thursdays" and tab.text("#preview ins") == "Wednesdays"
         was, would = (tab.text(f"#preview .diff .{kind}")[2:] for kind in "da")
@@ -253,3 +255,80 @@ REACHABLE = """() => {
   return shown.length;
 }"""
 """Numbers what a user can reach with Tab; of a group of radio buttons that is one."""
+
+
+def unconfirmed(daemon: RunningDaemon, panel: RunningPanel) -> Record:
+    """A memory that an agent said and nobody confirmed, in the panel's folder."""
+    told = Said(turn="a", at="2026-03-04T09:00:00Z", role="assistant", text=CLAIM)
+    with daemon.client() as client:
+        client.capture(Origin(host="claude-code", session="s1", cwd=str(panel.folder)), [told])
+        daemon.settle()
+        return client.list(statuses=("quarantined", "provisional")).records[0]
+
+
+CLAIM = "The login test is flaky because the session cookie expires after one minute in the test environment."
+
+
+def test_unchanged_words_are_no_correction_and_stay_unconfirmed_T1(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    record = unconfirmed(daemon, panel)
+    tab = opened().go(f"/memories/{record.id}/right")
+    button, field = tab.find("button.go"), tab.find("#text")
+    assert button.is_disabled() and "Change the text to see it." in tab.text("#preview")
+    words = field.input_value()
+    field.fill(f"{words} Always.")
+    tab.find("#preview ins").wait_for()
+    assert button.is_enabled()
+    field.fill(words)
+    assert button.is_disabled(), "the text in the field is not the one whose changes are shown"
+    tab.find("#preview >> text=Nothing changed: memd has these words already").wait_for()
+    assert button.is_disabled()
+    with daemon.client() as client:
+        before = client.journal(limit=1).last
+        for form in ("right", "right?as=words"):
+            tab.go(f"/memories/{record.id}/{form}")
+            tab.page.evaluate("document.querySelector('button.go').disabled = false")
+            button.click()
+            tab.find("#notice >> text=Nothing changed: memd has these words already").wait_for()
+        assert client.get(record.id) == record and client.journal(limit=1).last == before
+    assert tab.complaints == [] and tab.foreign == []
+
+
+def test_a_correction_begins_with_the_words_of_the_line_T1(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    [id] = say(daemon, panel, SAYINGS[0])
+    with daemon.client() as client:
+        record = client.get(id)
+        assert record.description != record.content, "the line has other words than the quote"
+        tab = opened().go(f"/memories/{record.id}/right")
+        assert tab.find("#text").input_value() == record.description
+        assert tab.text("#now") == f"“{record.description}”" and record.provenance.quote in tab.text(".vs")
+        tab.go(f"/memories/{record.id}/right?as=words&back=/")
+        tab.find("#text").fill(f"{record.description} Always.")
+        tab.find("#preview ins").wait_for()
+        assert tab.find("#preview del").count() == 0
+        tab.find("button.go").click()
+        tab.find("#notice .toast").wait_for()
+        assert f"line={record.id}" in tab.page.url
+        assert client.get(record.id).description == f"{record.description} Always."
+        tab.page.keyboard.press("u")
+        tab.find("#notice >> text=Taken back").wait_for()
+        daemon.settle()
+        now = client.get(record.id)
+        assert (now.description, now.content) == (record.description, record.content)
+    assert tab.complaints == []
+
+
+def test_after_put_right_the_corrected_line_is_chosen_T1(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    say(daemon, panel, *SAYINGS)
+    tab = opened()
+    line = tab.find(".ln a.line >> text=Thursdays")
+    line.click()
+    tab.find(".acts >> text=Put right…").click()
+    tab.find("#text").fill("I always deploy the orchard service on Wednesdays.")
+    tab.find("button.go").click()
+    tab.find(".ln a[aria-current] >> text=Wednesdays").wait_for()

@@ -32,13 +32,17 @@ def test_a_setting_is_changed_refused_in_place_and_given_back_U6(
         before = {setting.name: setting for setting in client.settings().settings}
         file = client.settings().file
         row = tab.find(".setting").filter(has_text="relevance_floor")
+        assert row.is_hidden() and tab.find("#setting-worker-threads").is_visible()
+        tab.find("#more-settings > summary").click()
         row.locator("summary").click()
         assert before["relevance_floor"].about in row.inner_text()
         row.locator("input[type=text]").fill("7")
+        row.get_by_role("button", name="Save").scroll_into_view_if_needed()
+        place = tab.page.evaluate("scrollY")
         row.get_by_role("button", name="Save").click()
         tab.find("#says-relevance-floor .bad").wait_for()
         assert "memd changed nothing" in tab.text("#says-relevance-floor")
-        assert tab.page.evaluate("scrollY") == 0, "the refusal stands where the user looks"
+        assert tab.page.evaluate("scrollY") == place, "the refusal stands where the user looks"
         row.locator("input[type=text]").fill("0.4")
         tab.page.keyboard.press("Enter")
         tab.find("#notice >> text=fit a question is 0.4 now").wait_for()
@@ -76,5 +80,7 @@ def test_a_setting_that_no_group_names_is_shown_too() -> None:
     table = Setting(name="hook", value='{"recall" = "off"}', default='{"recall" = "on"}', source="file", about="Hooks.")
     groups = {group.title: group.settings for group in grouped([new, table])}
     assert groups[OTHERS] == [new]
+    assert [setting.name for setting in groups["What agents get"]] == ["hook.recall"]
+    assert sum(len(settings) for settings in groups.values()) == 2, "each once"
     [entry] = entries_of(table)
     assert (entry.name, entry.value, entry.default, entry.source) == ("hook.recall", '"off"', '"on"', "file")

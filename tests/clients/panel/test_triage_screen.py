@@ -75,6 +75,23 @@ def test_triage_keeps_puts_right_rejects_and_leaves_for_later_by_keys_T8(
     assert tab.complaints == [] and tab.foreign == []
 
 
+def test_on_a_telephone_a_long_quote_is_cut_and_the_buttons_are_in_view_T8(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Opened
+) -> None:
+    claim(daemon, " ".join((*CLAIMS, *(f"Then I looked at file {number} and ran it again." for number in range(60)))))
+    tab = opened(viewport={"width": 375, "height": 800}).go("/triage")
+    shut = tab.find(".lengthy").first
+    assert shut.locator(".all").is_hidden() and shut.locator("text=more").is_visible()
+    box = tab.find("#keep").bounding_box()
+    bar = tab.find("nav.side").bounding_box()
+    assert box and bar and box["y"] + box["height"] <= bar["y"], "above the bar at the bottom"
+    shut.locator("summary").click()
+    assert shut.locator(".all").is_visible()
+    box = tab.find("#keep").bounding_box()
+    assert box and box["y"] + box["height"] <= bar["y"], "still above it"
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == 375 and tab.complaints == []
+
+
 def test_triage_keeps_all_of_a_pool_once_asked_and_takes_them_back_T8(
     daemon: RunningDaemon, panel: RunningPanel, opened: Opened
 ) -> None:
