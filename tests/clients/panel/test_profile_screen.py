@@ -194,13 +194,15 @@ def test_on_a_telephone_an_opened_line_is_in_view_at_once_with_a_way_back_U4(
     line.click()
     why = tab.find("aside .chain")
     why.wait_for()
-    assert tab.page.evaluate("scrollY") == 0 and tab.find(".doc").is_hidden()
+    tab.page.wait_for_function("scrollY == 0")
+    assert tab.find(".doc").is_hidden()
     box = why.bounding_box()
     assert box and box["y"] < 800, "its source is in view"
     assert tab.find("aside >> text=Put right…").is_visible()
     tab.find("text=‹ All lines").click()
     tab.find(f"#{id}:focus").wait_for()
-    assert tab.find(".doc").is_visible() and tab.page.evaluate("scrollY") > 0, "the line that was open is in view"
+    tab.page.wait_for_function("scrollY > 0")  # the line that was open is in view
+    assert tab.find(".doc").is_visible()
     assert tab.page.evaluate("document.documentElement.scrollWidth") == 375 and tab.complaints == []
     tab.page.set_viewport_size({"width": 1280, "height": 900})
     tab.find(f"#{id}").click()
@@ -217,7 +219,7 @@ def test_on_a_telephone_the_bar_has_four_entries_and_more_by_keys_too_U4(
     more = tab.find("nav.side summary")
     more.focus()
     tab.page.keyboard.press("Enter")
-    assert tab.find("#rest a:visible").all_inner_texts() == ["Map", "Fading", "Readers", "Settings"]
+    assert tab.find("#rest a:visible").all_inner_texts() == ["Map", "Fading", "Readers", "Sharing", "Settings"]
     tab.page.keyboard.press("Escape")
     assert tab.find("#rest a:visible").count() == 0 and tab.find("nav.side summary:focus").count() == 1
     tab.page.keyboard.press("Enter")
@@ -227,7 +229,7 @@ def test_on_a_telephone_the_bar_has_four_entries_and_more_by_keys_too_U4(
     assert tab.find("#rest[open]").count() == 0 and tab.find("#rest a[aria-current]").count() == 1
     assert tab.complaints == []
     tab.page.set_viewport_size({"width": 1280, "height": 900})
-    assert tab.find("nav.side a:visible").count() == 8
+    assert tab.find("nav.side a:visible").count() == 9
 
 
 def test_the_day_until_which_it_was_right_is_asked_only_then_T1(
@@ -311,7 +313,7 @@ def test_a_correction_begins_with_the_words_of_the_line_T1(
         assert tab.find("#preview del").count() == 0
         tab.find("button.go").click()
         tab.find("#notice .toast").wait_for()
-        assert f"line={record.id}" in tab.page.url
+        tab.page.wait_for_url(f"**line={record.id}**")
         assert client.get(record.id).description == f"{record.description} Always."
         tab.page.keyboard.press("u")
         tab.find("#notice >> text=Taken back").wait_for()
