@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,13 @@ class OpenPage:
         self.page.goto(self.panel.origin + path)
         self.page.wait_for_selector("#view .top, #view [role=alert]")
         return self
+
+    def until(self, expression: str) -> None:
+        """Wait until an expression of the page is true; the page's own policy forbids it to evaluate one itself."""
+        end = time.monotonic() + 10
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < end, f"{expression} did not become true"
+            self.page.wait_for_timeout(20)
 
     def find(self, selector: str) -> Locator:
         """What the selector finds now."""

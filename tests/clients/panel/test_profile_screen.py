@@ -194,14 +194,14 @@ def test_on_a_telephone_an_opened_line_is_in_view_at_once_with_a_way_back_U4(
     line.click()
     why = tab.find("aside .chain")
     why.wait_for()
-    tab.page.wait_for_function("scrollY == 0")
+    tab.until("scrollY == 0")
     assert tab.find(".doc").is_hidden()
     box = why.bounding_box()
     assert box and box["y"] < 800, "its source is in view"
     assert tab.find("aside >> text=Put right…").is_visible()
     tab.find("text=‹ All lines").click()
     tab.find(f"#{id}:focus").wait_for()
-    tab.page.wait_for_function("scrollY > 0")  # the line that was open is in view
+    tab.until("scrollY > 0")  # the line that was open is in view
     assert tab.find(".doc").is_visible()
     assert tab.page.evaluate("document.documentElement.scrollWidth") == 375 and tab.complaints == []
     tab.page.set_viewport_size({"width": 1280, "height": 900})
