@@ -130,8 +130,10 @@ def test_everything_learnt_from_a_session_is_hidden_and_put_back_U4_T10(
         tab.find("#notice >> text=Hidden").wait_for()
         assert client.list(document=document).records == ()
         assert client.sessions().sessions[0].is_undone
+        again = tab.find("text=Show what was learnt from it again")
+        again.wait_for()  # the page is drawn anew
         assert LEDGER not in tab.text()
-        tab.find("text=Show what was learnt from it again").click()
+        again.click()
         tab.find("#notice >> text=Put back").wait_for()
         assert {record.id for record in client.list(document=document).records} == {record.id for record in learnt}
         tab.go("/activity/sessions")
