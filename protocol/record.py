@@ -175,7 +175,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     def is_team(self) -> bool:
         """Whether another author of a shared project stated it: none of memd's own judges retires it, nor another
         record because of it (W7)."""
-        return self.provenance.source.startswith(f"{TEAM}:")
+        return is_team_document(self.provenance.source)
 
     @property
     def is_confirmed(self) -> bool:
@@ -186,6 +186,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     def type(self) -> str:
         """The clause type: the first tag, or `note`."""
         return self.tags[0] if self.tags else "note"
+
+
+def is_team_document(document: str) -> bool:
+    """Return whether a document is the partition of another author of a shared project."""
+    return document.startswith(f"{TEAM}:")
 
 
 def check_types(names: Iterable[str]) -> None:

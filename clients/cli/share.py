@@ -68,7 +68,7 @@ _HOOK = ("nohup memd share push --quiet </dev/null >/dev/null 2>&1 &", "exit 0")
 _STANDINGS = {"new": "new: unconfirmed until you trust them", "trusted": "trusted", "muted": "muted: hidden"}
 _KEYS = {"s": "share", "k": "keep", "n": "next", "q": "quit"}
 _CANT_TAKE_BACK = (
-    "whoever fetched a line may keep it: a clone that never pulls again, a mirror, a backup, the host's own store"
+    "copies that others fetched stay: a clone that never pulls again, a mirror, a backup, the host's own store"
 )
 _NEVER = (
     "transcripts and quotes; names of sessions, folders and this machine; your e-mail address; your personal memory, "

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from ...protocol.operation import Added, Arrived, AuthorJudged, Invalidated, RecordJudged
-from ...protocol.record import TEAM, Record, record_id
+from ...protocol.record import TEAM, Record, is_team_document, record_id
 from ...protocol.shared_lines import MalformedShare, line_name, parse_line_name
 from ..projections.stores import Stores
 from .record_history import entries
@@ -135,7 +135,7 @@ def no_longer_invalidated(stores: Stores, documents: Iterable[str]) -> Iterator[
     partitions: dict[str, list[str]] = {}
     for document in documents:
         session = stores.sources.session(document)
-        if session is not None and document.startswith(f"{TEAM}:"):
+        if session is not None and is_team_document(document):
             partitions.setdefault(session.opened.project, []).append(document.partition(":")[2])
     for pool, names in partitions.items():
         belief = SharedBelief(stores, pool, without=names)

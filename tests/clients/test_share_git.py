@@ -40,7 +40,7 @@ def git(folder: Path, *arguments: str, check: bool = True) -> str:
 
 @pytest.fixture(autouse=True)
 def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads the settings of whoever runs it."""
+    """Keep the settings of the user who runs the tests out of them."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for name in [name for name in os.environ if name.startswith("GIT_")]:

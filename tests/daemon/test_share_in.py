@@ -80,7 +80,9 @@ def test_trust_and_mute_change_his_records_and_what_he_invalidated_H2(home: Shar
     home.judge("Bert", "muted")
     assert home.state(ada, 0) == "quarantined"
     home.judge("ada", "trusted")
-    assert (home.state(ada, 0), home.state(ada, 1)) == ("active", "quarantined"), "flags hold whoever wrote"
+    assert (home.state(ada, 0), home.state(ada, 1)) == ("active", "quarantined"), (
+        "a flag holds for a trusted author too"
+    )
     ada.add("We use Redis.")
     home.pull(ada)
     assert home.state(ada, 2) == "active"

@@ -115,7 +115,7 @@ def _lines_of(head: ShareHead, hashes: Sequence[bytes], segments: Sequence[Segme
 def _hash(lines: Sequence[bytes]) -> bytes:
     try:
         return segment_hash(map(line_hash, lines))
-    except ValueError as error:  # a gone line whose hash is none
+    except ValueError as error:  # the hash in a gone line is malformed
         raise MalformedShare("a gone line has no hash") from error
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ....protocol.operation import Moved
-from ....protocol.record import STATES, Record
+from ....protocol.record import STATES, Record, is_team_document
 from ....protocol.shared_lines import LINE_BYTES
 from ...projections.placement import PROJECT, Placing, SourcePool, documents_of, may_hold
 from ...projections.pool_directory import OperationCache
@@ -20,17 +20,13 @@ from ..outgoing_screen import flags_in, secrets_in
 from ..record_history import entries
 from .rendering import KINDS, bytes_of, shared_text, texts_of
 
-TEAM = "team:"
-"""Beginning of the documents that hold the words of other authors."""
-
-
 KEPT = "you keep it for yourself"
 """Why a record stays for which the user decided so."""
 
 
 def is_from_team(record: Record) -> bool:
     """Whether another author said any of a record."""
-    return any(document.startswith(TEAM) for document in documents_of(record))
+    return any(map(is_team_document, documents_of(record)))
 
 
 SCREENED = 200_000

@@ -40,13 +40,13 @@ from ....protocol.operation import (
     ShareChosen,
     Updated,
 )
-from ....protocol.record import LIVE, Record, learning_order
+from ....protocol.record import LIVE, Record, is_team_document, learning_order
 from ....protocol.share import OUTBOX_HOURS
 from ....protocol.shared_lines import line_name
 from ...projections.record_reducer import touched
 from ...projections.sharing import LineRef, ShareEntry
 from ...projections.stores import Stores
-from .gate import TEAM, ShareGate, is_from_team
+from .gate import ShareGate, is_from_team
 from .rendering import revision, says_the_same
 
 OUTBOX_MICROS = OUTBOX_HOURS * 3600 * 1_000_000
@@ -185,7 +185,7 @@ class SharePlan:
             case _ if isinstance(operation, _OF_RECORDS):
                 return touched(operation)
             case SessionOpened(document=document):
-                return () if document.startswith(TEAM) else self._stores.records.citing(document)
+                return () if is_team_document(document) else self._stores.records.citing(document)
             case ShareChosen(ids=ids):
                 return ids
             case Offered(what="add", id=id):
