@@ -195,18 +195,38 @@ class Revoked(Operation, tag="revoked", frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
+class PatchStep(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One operation of a patch (G2), by ids of records. `add`, `promote`: revision `rev` of `id` becomes part of
+    `layer`, with this confidence, change condition and evidence (type, reference, note); `supersede`: `to` replaces
+    `id`; `deprecate`: `id` no longer holds; `review`: of a day, with the day of the next one."""
+
+    op: Literal["add", "promote", "supersede", "deprecate", "review"]
+    id: str
+    rev: int = 0
+    to: str = ""
+    layer: Layer | Literal[""] = ""
+    confidence: float = 0.0
+    reason: str = ""
+    day: str = ""
+    next_review: str = ""
+    change_condition: str = ""
+    evidence: tuple[tuple[str, str, str], ...] = ()
+
+
 class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
-    """A proposal waits for the user: an agent asks to forget `record`, `against` contradicts it (T13), or `record` says
-    what `against` says (T12). `label` and `reason` come from the rule that found it."""
+    """A proposal waits for the user: an agent asks to forget `record`, `against` contradicts it (T13), `record` says
+    what `against` says (T12), or a role proposes a patch of these steps (G2), whose first one changes `record`. `label`
+    and `reason` come from the rule that found it."""
 
     id: str
-    what: Literal["forget", "conflict", "duplicate"]
+    what: Literal["forget", "conflict", "duplicate", "patch"]
     record: str
     against: str = ""
     document: str = ""
     by: str = ""
     label: str = ""
     reason: str = ""
+    steps: tuple[PatchStep, ...] = ()
 
 
 class ChangeDecided(Operation, tag="decided", frozen=True, kw_only=True):
@@ -475,6 +495,63 @@ class AuthorJudged(Operation, tag="author_judged", frozen=True, kw_only=True):
     review: tuple[tuple[str, bool], ...] = ()
 
 
+class PatchApplied(Operation, tag="patch_applied", frozen=True, kw_only=True):
+    """The user accepted a patch of a pool, or wrote it for others to decide (`sent`, without effect here). Its effects
+    are in the same commit; its file is rendered from these steps. `names`: seed ids and the records that they mean."""
+
+    pool: str
+    patch: str
+    day: str
+    generated_by: str
+    steps: tuple[PatchStep, ...]
+    names: tuple[tuple[str, str], ...] = ()
+    proposal: str = ""
+    sent: bool = False
+
+
+class PatchTaken(Operation, tag="patch_taken", frozen=True, kw_only=True):
+    """A patch arrived in the committed tree of a trusted project; its effects are in the same commit (G2). `blob`: the
+    hash of the file; `author`: of the commit that brought it; `refused`: seed ids that memd did not take, and why;
+    `after`: records that a patch which came back shows again, or retires again."""
+
+    pool: str
+    patch: str
+    blob: str
+    commit: str = ""
+    author: str = ""
+    day: str = ""
+    generated_by: str = ""
+    steps: tuple[PatchStep, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+    after: tuple[Shift, ...] = ()
+
+
+class PatchGone(Operation, tag="patch_gone", frozen=True, kw_only=True):
+    """A patch is no longer in the tree: its commit was reverted. `after`: the new states of the records it changed."""
+
+    pool: str
+    patch: str
+    after: tuple[Shift, ...] = ()
+
+
+class PiTrusted(Operation, tag="pi_trusted", frozen=True, kw_only=True):
+    """The user lets memd read a project's `.pi` folder, or took that back."""
+
+    pool: str
+    trusted: bool = True
+
+
+class PolicySet(Operation, tag="policy_set", frozen=True, kw_only=True):
+    """A pool's policy is this text of `pi.config.yaml` (G5), "" for the default. `accepted`: the user accepted what it
+    loosens."""
+
+    pool: str
+    digest: str
+    text: str = ""
+    accepted: bool = False
+
+
 class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):
     """Both logs are verified up to these headers (seq and hash); a start verifies only later entries."""
 
@@ -498,8 +575,9 @@ _Forgetting = Redacted | Purged | Erased | Rebased
 _Decay = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
 _Remote = RemoteConsented | RemoteReserved | RemoteSettled
 _Sharing = ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged
+_Policy = PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet
 _Memory = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay
-AnyOperation = _Memory | _Remote | _Sharing | Checkpoint | Unknown
+AnyOperation = _Memory | _Remote | _Sharing | _Policy | Checkpoint | Unknown
 
 _encoder = msgspec.msgpack.Encoder()
 _known = {str(cls.__struct_config__.tag) for cls in get_args(AnyOperation)} - {"unknown"}

@@ -11,6 +11,7 @@ from .corrections import Inbox, JudgedRecord, Judgement, Proposed, RecordList
 from .dead_letters import DeadLetters
 from .decay import FadingList, Slumbered
 from .document_links import LinkList
+from .governance import PatchBytes, PatchesTaken, PatchList
 from .history import History
 from .ingestion import Detail, TopicList
 from .map import MemoryMap, Rhythm
@@ -365,6 +366,7 @@ _SessionData = (
 _IngestionData = Detail | TopicList
 _OverviewData = MemoryMap | Rhythm
 _SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
+_GovernanceData = PatchList | PatchBytes | PatchesTaken
 AnyData = (
     _AskData
     | _RecordData
@@ -375,4 +377,5 @@ AnyData = (
     | _IngestionData
     | _OverviewData
     | _SharingData
+    | _GovernanceData
 )

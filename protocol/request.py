@@ -25,6 +25,7 @@ from .dead_letters import ListLetters, Retry
 from .decay import ListFading, PutToSleep
 from .document_links import ListLinks
 from .event import AnyEvent, Origin, Repository, Visibility
+from .governance import GetPatch, ListPatches, PublishPlaybook, SendPatch, TakePatches, TrustPi
 from .history import GetHistory, GetTimeline
 from .ingestion import GetDetail, ListTopics, SummariseDocument, WeighItems
 from .instant import Instant
@@ -348,10 +349,11 @@ _Sharing = (
     | DisputeRecords
     | GetShareLog
 )
+_Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
-AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Sharing | _Stores | _Daemon
+AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Sharing | _Governance | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})
 """Requests that memd answers from memory; a client waits a shorter time for them."""

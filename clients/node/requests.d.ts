@@ -149,13 +149,14 @@ export interface ChangeDecided {
 export interface ChangeProposed {
   kind: "proposed";
   id: string;
-  what: "conflict" | "duplicate" | "forget";
+  what: "conflict" | "duplicate" | "forget" | "patch";
   record: string;
   against?: string;
   document?: string;
   by?: string;
   label?: string;
   reason?: string;
+  steps?: PatchStep[];
 }
 export interface ChangeReopened {
   kind: "reopened";
@@ -584,7 +585,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | Checkpoint | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | Checkpoint | Unknown;
 }
 export interface MapLink {
   source: number;
@@ -760,6 +761,87 @@ export interface PassGranted {
   grant: GrantState | null;
   shown: number;
 }
+export interface PatchApplied {
+  kind: "patch_applied";
+  pool: string;
+  patch: string;
+  day: string;
+  generated_by: string;
+  steps: PatchStep[];
+  names?: [string, string][];
+  proposal?: string;
+  sent?: boolean;
+}
+export interface PatchBytes {
+  patch: string;
+  data?: unknown;
+  standing?: string;
+  left_out?: [string, string][];
+}
+export interface PatchGone {
+  kind: "patch_gone";
+  pool: string;
+  patch: string;
+  after?: Shift[];
+}
+export interface PatchList {
+  pool: string;
+  title?: string;
+  trusted?: boolean;
+  patches?: PatchState[];
+}
+export interface PatchState {
+  patch: string;
+  standing: "applied" | "gone" | "proposed" | "sent" | "taken";
+  day?: string;
+  at?: string;
+  generated_by?: string;
+  author?: string;
+  commit?: string;
+  in_tree?: boolean;
+  file_needed?: boolean;
+  lines?: string[];
+  proposal?: string;
+}
+export interface PatchStep {
+  op: "add" | "deprecate" | "promote" | "review" | "supersede";
+  id: string;
+  rev: number;
+  to: string;
+  layer: "L1" | "L2" | "L3" | "";
+  confidence: number;
+  reason: string;
+  day: string;
+  next_review: string;
+  change_condition: string;
+  evidence: [string, string, string][];
+}
+export interface PatchTaken {
+  kind: "patch_taken";
+  pool: string;
+  patch: string;
+  blob: string;
+  commit?: string;
+  author?: string;
+  day?: string;
+  generated_by?: string;
+  steps?: PatchStep[];
+  names?: [string, string][];
+  refused?: [string, string][];
+  after?: Shift[];
+}
+export interface PatchesTaken {
+  taken?: string[];
+  known?: number;
+  gone?: string[];
+  back?: string[];
+  added?: number;
+  retired?: number;
+  refused?: [string, string][];
+  conflicts?: number;
+  lines?: string[];
+  dry_run?: boolean;
+}
 export interface PauseState {
   folder: string;
   since: string;
@@ -768,6 +850,11 @@ export interface PauseState {
 export interface Pauses {
   pauses: PauseState[];
   ended: boolean;
+}
+export interface PiTrusted {
+  kind: "pi_trusted";
+  pool: string;
+  trusted?: boolean;
 }
 export interface Pinned {
   kind: "pinned";
@@ -796,6 +883,13 @@ export interface Pointer {
   turn: string;
   start: number;
   end: number;
+}
+export interface PolicySet {
+  kind: "policy_set";
+  pool: string;
+  digest: string;
+  text?: string;
+  accepted?: boolean;
 }
 export interface PoolList {
   pools: PoolSummary[];
@@ -1552,6 +1646,12 @@ export interface TranscriptTurn {
   text: string;
   cited: Citation[];
 }
+export interface TreeFile {
+  blob: string;
+  commit: string;
+  author: string;
+  data: unknown;
+}
 export interface Turns {
   document: string;
   turns: string[];
@@ -1793,6 +1893,18 @@ export interface RequestMethods {
   stop(): Promise<Done>;
   /** Return the operations after `after`, in order (W8). Where there are none, wait for them this long (U9). */
   journal(options?: { after?: number; limit?: number; wait_ms?: number }): Promise<Journaled>;
+  /** List the patches of a pool, by day (G2). Raises NotFound. */
+  patches(pool: string): Promise<PatchList>;
+  /** Return a patch of this home, or of a proposal, as a file. Raises NotFound. */
+  patch(pool: string, patch: string): Promise<PatchBytes>;
+  /** Turn a proposal into a patch file that others decide. Raises NotFound, InvalidRequest. */
+  sendPatch(pool: string, proposal: string): Promise<PatchBytes>;
+  /** Make one patch of the playbook's records that no patch states yet. Raises NotFound. */
+  publishPlaybook(pool: string, options?: { dry_run?: boolean }): Promise<PatchBytes>;
+  /** Take the new patches of a committed tree (G2). Raises NotFound, InvalidRequest. */
+  takePatches(pool: string, options?: { files?: TreeFile[]; present?: string[] | null; by_user?: boolean; dry_run?: boolean }): Promise<PatchesTaken>;
+  /** Let memd read a project's `.pi` folder, or take that back. Raises NotFound. */
+  trustPi(pool: string, options?: { trusted?: boolean }): Promise<PatchList>;
   /** Return the progress of a job. */
   job(id: string): Promise<JobState>;
   /** Start the check of all stored data. */

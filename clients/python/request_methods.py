@@ -19,6 +19,7 @@ from ...protocol import corrections, decay, reply, request, wire
 from ...protocol.document_links import LinkList, ListLinks
 from ...protocol.errors import Disabled, InvalidRequest
 from ...protocol.event import AnyEvent, Origin, Visibility
+from ...protocol.governance import PatchBytes, PatchesTaken, PatchList, TreeFile
 from ...protocol.history import GetHistory, GetTimeline, History
 from ...protocol.ingestion import Detail, GetDetail, ListTopics, SummariseDocument, TopicList, WeighedBy, WeighItems
 from ...protocol.map import MARKS, Clock, GetMap, GetRhythm, MemoryMap, Rhythm
@@ -736,6 +737,38 @@ class RequestMethods:
     @sends(request.Journal, reply.Journaled)
     def journal(self, after: int = 0, limit: int = 100, *, wait_ms: int = 0) -> None:
         """Return the operations after `after`, in order (W8). Where there are none, wait for them this long (U9)."""
+
+    @sends(request.ListPatches, PatchList)
+    def patches(self, pool: str) -> None:
+        """List the patches of a pool, by day (G2). Raises NotFound."""
+
+    @sends(request.GetPatch, PatchBytes)
+    def patch(self, pool: str, patch: str) -> None:
+        """Return a patch of this home, or of a proposal, as a file. Raises NotFound."""
+
+    @sends(request.SendPatch, PatchBytes)
+    def send_patch(self, pool: str, proposal: str) -> None:
+        """Turn a proposal into a patch file that others decide. Raises NotFound, InvalidRequest."""
+
+    @sends(request.PublishPlaybook, PatchBytes)
+    def publish_playbook(self, pool: str, *, dry_run: bool = False) -> None:
+        """Make one patch of the playbook's records that no patch states yet. Raises NotFound."""
+
+    @sends(request.TakePatches, PatchesTaken)
+    def take_patches(
+        self,
+        pool: str,
+        files: Sequence[TreeFile] = (),
+        present: Sequence[str] | None = None,
+        *,
+        by_user: bool = False,
+        dry_run: bool = False,
+    ) -> None:
+        """Take the new patches of a committed tree (G2). Raises NotFound, InvalidRequest."""
+
+    @sends(request.TrustPi, PatchList)
+    def trust_pi(self, pool: str, *, trusted: bool = True) -> None:
+        """Let memd read a project's `.pi` folder, or take that back. Raises NotFound."""
 
     @sends(request.GetJob, reply.JobState)
     def job(self, id: str) -> None:

@@ -19,6 +19,7 @@ from .grants import GrantTable
 from .graph import EdgeTable, edge_rows
 from .inbox import InboxTable, held_rows
 from .lines import line_rows
+from .patches import PatchTable
 from .profile import card_rows
 from .projection import Tables
 from .records import Index, Records, cited_rows, key_rows, recent_rows
@@ -41,7 +42,8 @@ INDEXES: Mapping[str, Index] = {
 
 FOLDS = (
     *(Records, SourceTable, ForgottenTable, Aliases, FeedbackCounts, DeadLetterTable),
-    *(OpenSessions, InboxTable, GrantTable, RemoteTable, SharingTable, Counters),
+    *(OpenSessions, InboxTable, GrantTable, RemoteTable, SharingTable, PatchTable),
+    Counters,
 )
 DATABASES = ("meta", *(name for fold in FOLDS for name in fold.databases), *INDEXES)
 
@@ -71,9 +73,11 @@ class TableSet:
         self.grants = GrantTable(environment)
         self.remote = RemoteTable(environment)
         self.sharing = SharingTable(environment)
+        self.patches = PatchTable(environment)
         self.feedback_counts = FeedbackCounts(environment)
         others = (self.feedback_counts, self.dead_letters, self.open_sessions, self.inbox, self.grants, self.remote)
-        folds = (self.records, self.sources, self.forgotten, self.aliases, *others, self.sharing, self.counters)
+        folds = (self.records, self.sources, self.forgotten, self.aliases, *others)
+        folds = (*folds, self.sharing, self.patches, self.counters)
         self.tables = Tables(environment, folds, readonly=readonly)
 
     def close(self) -> None:

@@ -20,6 +20,8 @@ from ...protocol.operation import (
     Invalidated,
     Merged,
     Moved,
+    PatchGone,
+    PatchTaken,
     Pinned,
     Rebased,
     RecordJudged,
@@ -49,6 +51,9 @@ STANDINGS = {
 ANOTHER_LINE = "another shared line changes it"
 """Why a shared record changed when other lines came."""
 
+PATCHES = {PatchTaken: "a patch that was gone came back", PatchGone: "its patch was reverted"}
+"""Why a record changed whose patch came back, or went."""
+
 _ARCHIVED, _QUARANTINED = frozenset({"archived"}), frozenset({"quarantined"})
 
 
@@ -68,7 +73,7 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
             return tuple(dict.fromkeys((*(retirement.id for retirement in operation.retires), *operation.ids)))
         case Moved() | Archived() | Restored() | Released():
             return operation.ids
-        case Hidden() | Unhidden() | ChangeReopened():
+        case Hidden() | Unhidden() | ChangeReopened() | PatchTaken() | PatchGone():
             return tuple(shift.id for shift in operation.after)
         case Arrived() | AuthorJudged():
             return tuple(dict.fromkeys((*(shift.id for shift in operation.after), *(id for id, _ in operation.review))))
@@ -89,7 +94,7 @@ def apply(before: Record | None, id: str, entry: Logged) -> Record | None:
             return operation.record
         case Redacted():
             return None
-        case Hidden() | Unhidden() | ChangeReopened():
+        case Hidden() | Unhidden() | ChangeReopened() | PatchTaken() | PatchGone():
             return _shifted(before, next(shift for shift in operation.after if shift.id == id))
         case Arrived() | AuthorJudged():
             return _shared(before, id, operation)
@@ -151,6 +156,8 @@ def reason(entry: Logged, id: str) -> str:
             return STANDINGS[operation.standing]
         case Arrived():
             return ANOTHER_LINE
+        case PatchTaken() | PatchGone():
+            return PATCHES[type(entry.operation)]
         case _:
             return ""
 

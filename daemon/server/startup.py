@@ -32,6 +32,7 @@ from ..services.distillation.model_selection import find
 from ..services.distillation.point_finder import WorkerPointFinder
 from ..services.distillation.reembedding import EmbeddingModels
 from ..services.forgetting.forgetting_service import ForgettingService
+from ..services.governance.governance_service import GovernanceService
 from ..services.ingestion.ingestion_service import IngestionService
 from ..services.lifecycle.lifecycle_service import LifecycleService
 from ..services.links.evidence_links import linked
@@ -191,6 +192,7 @@ class Daemon:
             remote,
             LinksService(stores, core.directory, world),
             SharingService(core, writer, forget=forgetting.forget_lines),
+            GovernanceService(core, writer),
             ingestion,
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),

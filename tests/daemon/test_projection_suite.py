@@ -78,6 +78,11 @@ PROPOSALS = st.sampled_from(["p1", "p2"])
 LINE_NAMES = st.sampled_from(["p1/0", "p2/1", "o1/2"])
 MARKS = st.lists(st.tuples(IDS, st.booleans()), max_size=2).map(tuple)
 TURNS = st.lists(st.builds(o.Turns, DOCUMENTS, st.just(("1", "2"))), max_size=1).map(tuple)
+PATCHES = st.sampled_from(["patch_20260210_a", "patch_20260210_b"])
+DAYS = st.sampled_from(["2026-02-10", "2026-02-11"])
+STEPS = st.lists(
+    st.builds(o.PatchStep, st.sampled_from(["add", "promote", "supersede", "deprecate"]), IDS), max_size=3
+).map(tuple)
 EVERY: dict[type, st.SearchStrategy[Any]] = {
     o.Added: st.builds(o.Added, record=RECORDS, retires=RETIRES, decision=st.just(WHY)),
     o.Updated: st.builds(o.Updated, record=RECORDS, retires=RETIRES, decision=st.just(WHY)),
@@ -254,6 +259,30 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         standing=st.sampled_from(["new", "trusted", "muted"]),
         after=SHIFTS,
         review=MARKS,
+    ),
+    o.PatchApplied: st.builds(
+        o.PatchApplied,
+        pool=st.just("project/a"),
+        patch=PATCHES,
+        day=DAYS,
+        generated_by=st.just("curator"),
+        steps=STEPS,
+        names=st.sampled_from([(), (("mem_20260210_001", "r1"),)]),
+        sent=st.booleans(),
+    ),
+    o.PatchTaken: st.builds(
+        o.PatchTaken,
+        pool=st.just("project/a"),
+        patch=PATCHES,
+        blob=st.sampled_from(["b1", "b2"]),
+        day=DAYS,
+        steps=STEPS,
+        after=SHIFTS,
+    ),
+    o.PatchGone: st.builds(o.PatchGone, pool=st.just("project/a"), patch=PATCHES, after=SHIFTS),
+    o.PiTrusted: st.builds(o.PiTrusted, pool=st.just("project/a"), trusted=st.booleans()),
+    o.PolicySet: st.builds(
+        o.PolicySet, pool=st.just("project/a"), digest=st.just("d"), text=st.sampled_from(["", "version: 1"])
     ),
     o.Checkpoint: st.builds(o.Checkpoint, journal_seq=st.integers(0, 9)),
     o.Unknown: st.builds(o.Unknown, name=st.just("of a later version")),
