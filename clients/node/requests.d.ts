@@ -771,6 +771,7 @@ export interface PatchApplied {
   names?: [string, string][];
   proposal?: string;
   sent?: boolean;
+  hash?: string;
 }
 export interface PatchBytes {
   patch: string;
@@ -855,6 +856,7 @@ export interface PiTrusted {
   kind: "pi_trusted";
   pool: string;
   trusted?: boolean;
+  after?: Shift[];
 }
 export interface Pinned {
   kind: "pinned";
@@ -1688,7 +1690,7 @@ export interface Version {
 }
 export interface Waiting {
   id: string;
-  what: "conflict" | "duplicate" | "forget";
+  what: "conflict" | "duplicate" | "forget" | "patch";
   record: string;
   line: string;
   state: "accepted" | "moot" | "open" | "rejected";
@@ -1701,6 +1703,8 @@ export interface Waiting {
   evidence: Span[];
   against_evidence: Span[];
   if_nothing: string;
+  patch: string;
+  lines: string[];
 }
 export interface Wrote {
   event: "wrote";
