@@ -13,7 +13,7 @@ import pytest
 from memd.daemon.projections.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
-from memd.protocol.errors import MemdError
+from memd.protocol.errors import InvalidRequest, MemdError
 from memd.protocol.event import Origin, SessionEnded
 from memd.protocol.operation import ChangeProposed, PatchApplied, PatchStep, PatchTaken
 from memd.protocol.record import Record
@@ -157,3 +157,8 @@ def test_no_judge_of_this_home_retires_a_patch_record_but_proposes_it_T13(projec
         assert (now.status, now.provenance.evidence) == ("active", ())
         assert client.get(mine.id).status != "hidden" and same.id != theirs.id
         assert {(asked.record, asked.against) for asked in client.inbox().proposals} >= {(theirs.id, mine.id)}
+
+
+def test_no_client_captures_under_the_host_of_patches_W5(daemon: RunningDaemon) -> None:
+    with daemon.client() as client, pytest.raises(InvalidRequest, match="reserved"):
+        client.remember(Remember(text="We test.", turn="t", at=AT, origin=Origin(host="playbook", session="x")))

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from memd.protocol.access import Grant, Revoke
 from memd.protocol.corrections import Decide, ListInbox, Reopen
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.governance import GetPatch, ListPatches, PatchState, PublishPlaybook, SendPatch
@@ -304,6 +305,24 @@ def test_others_retire_what_this_home_published_but_not_what_it_pinned_T13(home:
     assert (told.retired, told.conflicts) == (0, 1)
     stolen = patch({**add("001", "Something else."), "record": {**add("001", "Something else.")["record"], "id": name}})
     assert "says something else" in dict(home.take(file(stolen)).refused)[name]
+
+
+def test_revoking_the_source_brings_back_what_its_patches_retired_A3(home: PatchHome) -> None:
+    home.propose(ADD)
+    home.inbox.decide(Decide(id="p1", accept=True))
+    made = home.governance.get(GetPatch(pool=POOL, patch=states(home)["applied"].patch))
+    home.take(file(patch({"op": "deprecate", "id": of(made.data)["id"], "reason": "it moved"}, add("001"))))
+    before = home.stores.records.get("id1")
+    assert before is not None and before.status == "retired"
+    told = home.access.revoke(Revoke(source=home.document))
+    record = home.stores.records.get("id1")
+    assert (told.hidden, told.believed_again) == (1, 1) and record is not None and record.status == "active"
+    home.access.grant(Grant(sources=(home.document,), back=True))
+    again = home.stores.records.get("id1")
+    assert again is not None and same([again]) == same([before]) and home.state("001") == "active"
+    home.trust(False)
+    record = home.stores.records.get("id1")
+    assert record is not None and (record.status, record.layer) == ("active", "L2")
 
 
 def test_the_file_of_a_forgotten_record_has_the_hash_alone_T10(home: PatchHome) -> None:

@@ -21,6 +21,7 @@ from ....protocol.reply import JobState
 from ...projections.stores import Stores
 from .. import provenance_rebase as grounds
 from ..jobs import Jobs, Progress, Report
+from ..playbook_belief import no_longer_retired
 from ..record_history import versions
 from ..shared_belief import no_longer_invalidated
 from ..statements import is_edited
@@ -163,7 +164,7 @@ class SessionUndo:
         revived = [record for record in retired if record.id not in hidden and self._is_free(record, hidden, before)]
         revived += [
             record
-            for record in no_longer_invalidated(self._stores, documents)
+            for record in (*no_longer_invalidated(self._stores, documents), *no_longer_retired(self._stores, documents))
             if record.id not in hidden and not self._is_taken(record, self._before_retirement(record), set(hidden))
         ]
         return hidden, revived, staying

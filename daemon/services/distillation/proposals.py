@@ -78,6 +78,7 @@ def operations_of(
                 record,
                 rev=before.rev + 1,
                 review=before.review,
+                layer=before.layer,
                 learnings=before.learnings,
                 artifacts=before.artifacts,
             )

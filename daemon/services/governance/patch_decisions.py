@@ -41,9 +41,9 @@ from ..playbook_belief import ADDS, RETIRES, revision_of
 from ..record_history import entries, versions
 from .patch_records import instant
 from .patch_rendering import (
-    Forgotten,
     PatchGate,
     Rendered,
+    WordsForgotten,
     frozen,
     lines_of,
     reason_refused,
@@ -93,11 +93,11 @@ class PatchDecisions:
             return ""
         try:
             return self.rendered(pending).id
-        except (Forgotten, InvalidRequest):
+        except (WordsForgotten, InvalidRequest):
             return ""
 
     def rendered(self, pending: PendingProposal) -> Rendered:
-        """Return the patch that a proposal would become. Raises Forgotten, InvalidRequest."""
+        """Return the patch that a proposal would become. Raises WordsForgotten, InvalidRequest."""
         return rendered(
             self._stores, self.pool(pending.what), self._steps(pending.what), _role(pending.what), _day(pending)
         )

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from ....protocol.errors import InvalidRequest
 from ....protocol.instant import day, from_micros
 from ....protocol.operation import PatchStep
 from ....protocol.patch_file import (
@@ -67,7 +66,7 @@ class Rendered(NamedTuple):
     names: tuple[tuple[str, str], ...]
 
 
-class Forgotten(Exception):
+class WordsForgotten(Exception):
     """The words of a record are no longer in this home."""
 
 
@@ -79,16 +78,16 @@ def name_of(stores: Stores, record: Record) -> str:
 
 
 def names_of(stores: Stores, steps: Iterable[PatchStep]) -> tuple[tuple[str, str], ...]:
-    """Return the names in a file of the records that steps name. Raises Forgotten."""
+    """Return the names in a file of the records that steps name. Raises WordsForgotten."""
     ids = records_of(steps)
     records = stores.records.many(ids)
     if len(records) < len(ids):
-        raise Forgotten
+        raise WordsForgotten
     return tuple((name_of(stores, records[id]), id) for id in ids)
 
 
 def rendered(stores: Stores, pool: str, steps: Sequence[PatchStep], generated_by: str, on: str) -> Rendered:
-    """Return the patch of these steps that was made on a day. Raises Forgotten."""
+    """Return the patch of these steps that was made on a day. Raises WordsForgotten."""
     names = names_of(stores, steps)
     by_id = {id: name for name, id in names}
     operations = [_operation(stores, pool, step, by_id, steps, on) for step in steps]
@@ -100,7 +99,7 @@ def file_of(stores: Stores, entry: PatchEntry) -> bytes:
     """Return the file of an own patch; only its hash once a record of it is forgotten."""
     try:
         made = rendered(stores, entry.pool, entry.steps, entry.generated_by, entry.day)
-    except Forgotten:
+    except WordsForgotten:
         return gone_file(entry.hash)
     return made.data if made.id == entry.patch else gone_file(entry.hash)
 
@@ -118,7 +117,7 @@ def _operation(
         case "add" | "promote":
             record = revision_of(stores, step.id, step.rev)
             if record is None:
-                raise Forgotten
+                raise WordsForgotten
             replaced = tuple(
                 sorted(names[other.id] for other in steps if other.op == "supersede" and other.to == step.id)
             )
@@ -173,9 +172,13 @@ def statement(record: Record) -> str:
 
 def evidence_of(record: Record, step: PatchStep) -> tuple[SeedEvidence, ...]:
     """Return the evidence that a file names: of a step, or else the days on which the record was said."""
-    given = step.evidence or tuple(_said(record))
-    kept = dict.fromkeys((type, ref) for type, ref, _ in map(_evidence, given) if ref)
-    return tuple(SeedEvidence(type=type, ref=ref) for type, ref in sorted(kept))[:100]
+    kept = _leaving(step.evidence) or _leaving(_said(record))
+    return tuple(SeedEvidence(type=type, ref=ref) for type, ref, _ in kept)
+
+
+def _leaving(given: Iterable[tuple[str, str, str]]) -> tuple[tuple[str, str, str], ...]:
+    """Return evidence as it may leave, sorted."""
+    return tuple(sorted({each for each in map(_evidence, given) if each[1]}))[:100]
 
 
 def _said(record: Record) -> Iterator[tuple[str, str, str]]:
@@ -265,18 +268,12 @@ def _line(step: PatchStep, words: Callable[[str], str], record: Record | None) -
 
 
 def frozen(stores: Stores, steps: Iterable[PatchStep]) -> tuple[PatchStep, ...]:
-    """Return steps that name a revision of each record that they state."""
+    """Return steps that name a revision of each record that they state, and no evidence that may not leave."""
     steps = tuple(steps)
     records = stores.records.many(step.id for step in steps)
     return tuple(
-        msgspec.structs.replace(step, rev=records[step.id].rev)
-        if step.op in ADDS and not step.rev and step.id in records
+        msgspec.structs.replace(step, rev=step.rev or records[step.id].rev, evidence=_leaving(step.evidence))
+        if step.op in ADDS and step.id in records
         else step
         for step in steps
     )
-
-
-def check_size(steps: Sequence[PatchStep]) -> None:
-    """Raise InvalidRequest for a patch of nothing."""
-    if not steps:
-        raise InvalidRequest("the proposal has no steps", hint="`memd inbox reject` removes it")

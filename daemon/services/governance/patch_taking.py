@@ -387,6 +387,8 @@ class TakenPatches:
 
 
 def _taken(entry: PatchEntry) -> PatchTaken:
+    """Return the operation about a patch. Why it retires a record stands with that record, which may be forgotten."""
+    steps = (step if step.op in ADDS else msgspec.structs.replace(step, reason="") for step in entry.steps)
     return PatchTaken(
         pool=entry.pool,
         patch=entry.patch,
@@ -395,7 +397,7 @@ def _taken(entry: PatchEntry) -> PatchTaken:
         author=entry.author,
         day=entry.day,
         generated_by=entry.generated_by,
-        steps=entry.steps,
+        steps=tuple(steps),
         names=entry.names,
         refused=entry.refused,
     )
