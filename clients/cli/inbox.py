@@ -10,14 +10,16 @@ import typer
 
 from ...protocol.corrections import Inbox, Waiting
 from ...protocol.record import Record
+from ..python.client import Client
 from .connection import PATIENCE_MS, reach
 from .options import DryRun
-from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, say, styled, wrapped
 from .progress import wait_for_job
 from .wording import age, count, facts, judged_lines, place, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 CANDIDATES = 20
+MOST = 200
 AllFlag = Annotated[bool, typer.Option("--all", help="Include decided and obsolete proposals.")]
 Id = Annotated[str, typer.Argument(help="The proposal's id, or a unique prefix.")]
 Ids = Annotated[list[str], typer.Argument(help="The ids of proposals, or unique prefixes.")]
@@ -125,6 +127,7 @@ def reopen(id: Id, as_json: JsonFlag = False) -> None:
 
 def _decide(ids: list[str], word: Literal["accept", "reject"], dry_run: bool, as_json: bool) -> None:
     with CommandAnswer(f"inbox {word}", as_json) as answer, reach(4 * PATIENCE_MS) as client:
+        patches = _patches_among(client, ids) if word == "accept" and not dry_run else ()
         decided = client.decide(ids[0], word == "accept", ids=ids[1:], dry_run=dry_run)
         if dry_run:
             changes = [line for record in decided.records for line in judged_lines(record, True)]
@@ -138,6 +141,26 @@ def _decide(ids: list[str], word: Literal["accept", "reject"], dry_run: bool, as
             return
         undo = [f"to undo this: memd inbox reopen {plain_name(id)}" for id in reversed(ids)]
         answer.give(decided, [f"{word}ed; {count(decided.open, 'proposal')} left", *undo])
+        if patches:
+            _write_files(client, answer)
+
+
+def _patches_among(client: Client, ids: list[str]) -> tuple[str, ...]:
+    """Those of the proposals that change the playbook of a project by a patch."""
+    waiting = client.inbox(limit=MOST).proposals
+    return tuple(row.id for row in waiting if row.what == "patch" and row.id.startswith(tuple(ids)))
+
+
+def _write_files(client: Client, answer: CommandAnswer) -> None:
+    """Write the files of accepted patches, if the folder's repository has a `.pi`."""
+    from .patch import synced
+    from .pi import sync_lines
+
+    report = synced(client)
+    if report is None:
+        answer.warn("`memd pi sync` in the project's repository writes the patch's file")
+    elif not answer.as_json:
+        say(sync_lines(report))
 
 
 def _lines(inbox: Inbox) -> Iterator[str]:

@@ -20,6 +20,7 @@ import msgspec
 
 from ...protocol.errors import StoreError
 from ...protocol.event import AnyEvent, Form, Origin, Wrote
+from ..pi.agents_block import without_block
 from .transcript import Account, AccountBuilder, CapturedSession, Transcript, changed_at
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
         raise StoreError(f"{path} can't be read: {error.strerror}", hint="see its mode and owner") from error
     text = _decoded(content, ledger)
     if text:
+        text = without_block(text)
         title, parts = _Sections(ledger, place.stem.lower() == "readme").read(text, blocks_of(text))
     events = tuple(_events(place, parts, key, at, times))
     origin = Origin(

@@ -6,7 +6,7 @@ what only the order or the spaces of a file differ in is no change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ _CHANGING = frozenset("status confidence updated_at review supersedes superseded
 """Fields that operations change."""
 
 REMOVED = "removed by hand from the file of the playbook"
+DEPRECATED = "deprecated by hand in the file of the playbook"
 
 
 class FileLines(NamedTuple):
@@ -50,18 +51,6 @@ def read_lines(data: bytes) -> FileLines:
     return lines
 
 
-def lost(current: bytes, made: dict[str, dict[str, Any]], stated_before: Iterable[str] = ()) -> list[str]:
-    """Return the ids of records whose words a new file would lose: no patch has them, nor had one of `stated_before`,
-    statements that patches had. Lines that are no records count for nothing: a merge leaves such ones."""
-    before = set(stated_before)
-    return sorted(
-        id
-        for id, records in read_lines(current).records.items()
-        for record in records
-        if words_of(record) not in before and (id not in made or words_of(made[id]) != words_of(record))
-    )
-
-
 def words_of(record: dict[str, Any]) -> str:
     """Return what of a record no operation changes, as a text that can be compared."""
     fixed = {key: value for key, value in record.items() if key not in _CHANGING}
@@ -69,56 +58,63 @@ def words_of(record: dict[str, Any]) -> str:
     return line_of({**fixed, "review": dict(sorted(review.items()))}).decode()
 
 
-def operations(current: bytes, made: dict[str, dict[str, Any]], layer: str, day: str) -> list[dict[str, Any]]:
-    """Return the operations that turn what patches make into a file as a person changed it. Raises InvalidRequest."""
+def changes(
+    current: bytes,
+    made: dict[str, dict[str, Any]],
+    layer: str,
+    day: str,
+    committed: bytes = b"",
+    stated_before: Collection[str] = (),
+) -> list[dict[str, Any]]:
+    """Return the operations that say what a person changed in a file.
+
+    `made`: what the patches of now make; `committed`: the file at HEAD. A standing or a review that is as in there
+    is of older patches, and so is a record that `stated_before`, the words that patches of the history had, names: no
+    person changed that. Nor does a line that only is missing in a file which is older than its patch.
+    """
     lines = read_lines(current)
-    if lines.wrong or lines.repeated:
-        wrong = [*lines.wrong, *(f"{id} has lines that differ" for id in lines.repeated)]
-        hint = "mend these lines, or throw all changes of the file away: `memd pi sync --force`"
-        raise InvalidRequest(f"{TARGETS[layer]}: {'; '.join(wrong[:5])}", hint=hint)
+    before = read_lines(committed).records
     ops: list[dict[str, Any]] = []
-    for id, (record, *_) in sorted(lines.records.items()):
-        ops += _of_record(record, made.get(id), layer, day)
+    for id, records in sorted(lines.records.items()):
+        for record in records:
+            if id in made and words_of(record) == words_of(made[id]):
+                ops += [] if record in before.get(id, ()) else _of_state(record, made[id], day)
+            elif words_of(record) not in stated_before:
+                ops += _of_words(record, id in made, layer, day)
     ops += [
         {"op": "deprecate", "id": id, "reason": REMOVED}
         for id, record in sorted(made.items())
-        if id not in lines.records and record["status"] == "active"
+        if id not in lines.records and id in before and record["status"] == "active"
     ]
     return ops
 
 
-def _of_record(record: dict[str, Any], known: dict[str, Any] | None, layer: str, day: str) -> Iterator[dict[str, Any]]:
-    if known is None:
+def must_be_clear(current: bytes, layer: str) -> None:
+    """Raise InvalidRequest for a file with lines that are no records, or with different lines of one record."""
+    lines = read_lines(current)
+    if wrong := [*lines.wrong, *(f"{id} has lines that differ" for id in lines.repeated)]:
+        hint = "mend these lines, or throw all changes of the file away: `memd pi sync --force`"
+        raise InvalidRequest(f"{TARGETS[layer]}: {'; '.join(wrong[:5])}", hint=hint)
+
+
+def _of_words(record: dict[str, Any], is_known: bool, layer: str, day: str) -> Iterator[dict[str, Any]]:
+    if not is_known:
         yield {"op": "add", "target": TARGETS[layer], "record": record}
-    elif words_of(record) != words_of(known):
-        successor = {**record, "supersedes": [record["id"]], "superseded_by": [], "status": "active"}
-        successor |= {"created_at": day, "updated_at": day}
-        successor["id"] = f"mem_{day.replace('-', '')}_{_hash(words_of(successor))}"
-        yield {"op": "add", "target": TARGETS[layer], "record": successor}
-        yield {"op": "supersede", "from": record["id"], "to": successor["id"]}
-    else:
-        yield from _of_standing(record, known)
-        yield from _of_review(record, known, day)
-
-
-def _of_standing(record: dict[str, Any], known: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    status = record.get("status", "active")
-    if status == known["status"]:
         return
-    if status == "active":
-        hint = "add it as a record with an id of its own: what was retired stays retired"
-        raise InvalidRequest(f"{record['id']} was {known['status']}, and the file has it active", hint=hint)
-    if status == "superseded":
-        successors = [id for id in record.get("superseded_by", []) if id not in known["superseded_by"]]
-        if not successors:
-            hint = "name its successor in superseded_by, or make it deprecated"
-            raise InvalidRequest(f"{record['id']} is superseded by nothing", hint=hint)
+    successor = {**record, "supersedes": [record["id"]], "superseded_by": [], "status": "active"}
+    successor |= {"created_at": day, "updated_at": day}
+    successor["id"] = f"mem_{day.replace('-', '')}_{_hash(words_of(successor))}"
+    yield {"op": "add", "target": TARGETS[layer], "record": successor}
+    yield {"op": "supersede", "from": record["id"], "to": successor["id"]}
+
+
+def _of_state(record: dict[str, Any], known: dict[str, Any], day: str) -> Iterator[dict[str, Any]]:
+    status = record.get("status", "active")
+    successors = [id for id in record.get("superseded_by", []) if id not in known["superseded_by"]]
+    if status == "superseded" and successors:
         yield from ({"op": "supersede", "from": record["id"], "to": id} for id in successors)
-    elif known["status"] == "active":
-        yield {"op": "deprecate", "id": record["id"], "reason": "deprecated by hand in the file of the playbook"}
-
-
-def _of_review(record: dict[str, Any], known: dict[str, Any], day: str) -> Iterator[dict[str, Any]]:
+    elif status != "active" and known["status"] == "active":
+        yield {"op": "deprecate", "id": record["id"], "reason": DEPRECATED}
     confidence = round(float(record["confidence"]), 2)
     next_review = record["review"].get("next_review", "")
     changed: dict[str, Any] = {}

@@ -6,7 +6,8 @@ a person changed stays, and the report says so; what patches make is the same by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -98,16 +99,32 @@ def read_state(folder: Path) -> PiState:
     return PiState(folder, patches, malformed, pi_apply_patch.fold(patches), pi_apply_patch.layers_of(folder))
 
 
-def regenerate(state: PiState) -> list[str]:
+def regenerate(state: PiState, layers: Iterable[str] | None = None) -> list[str]:
     """Write what the patches make, and return the files that changed. A malformed patch leaves all as they are. Raises
     StoreError, Refused."""
     if state.malformed:
         return []
     written: list[str] = []
-    for layer in state.stale():
-        write_file(state.folder, state.folder.parent / TARGETS[layer], state.folded.file(layer))
+    for layer in state.stale() if layers is None else layers:
+        content = state.folded.file(layer)
+        write_file(state.folder, state.folder.parent / TARGETS[layer], content)
+        write_file(state.folder, _mark(state.folder, layer), _hash(content))
         written.append(TARGETS[layer])
     return written
+
+
+def is_as_written(state: PiState, layer: str) -> bool:
+    """Whether the file of a layer is what memd last wrote in this working tree, or empty."""
+    current = state.current(layer)
+    return not current.strip() or read_file(_mark(state.folder, layer)) == _hash(current)
+
+
+def _mark(folder: Path, layer: str) -> Path:
+    return folder / "cache" / f"{layer}.written"
+
+
+def _hash(content: bytes) -> bytes:
+    return blake2b(content, digest_size=16).hexdigest().encode() + b"\n"
 
 
 def write_patch_file(folder: Path, patch: str, data: bytes) -> Fate:

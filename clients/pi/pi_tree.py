@@ -57,6 +57,13 @@ class PiRepository:
         """Whether it has no working tree."""
         return self.folder is None
 
+    def user_name(self) -> str:
+        """Return git's `user.name`, "" without one."""
+        try:
+            return self._repository.config["user.name"] or ""
+        except KeyError:
+            return ""
+
     # --- branch ------------------------------------------------------------------------------------------------------
     def default_branch(self) -> str:
         """Return the name of the default branch, "" if nothing tells it."""
@@ -182,14 +189,24 @@ class PiRepository:
                 break
         return found
 
-    def ever_stated(self, commit: str) -> Iterator[bytes]:
-        """Yield each content that a patch file had before in the history of a commit, newest first."""
+    def ever_stated(self) -> Iterator[bytes]:
+        """Yield each content that a patch file had before in the history of HEAD, newest first."""
+        if self._repository.head_is_unborn:
+            return
         seen: set[str] = set()
-        for _, _, before in self._changes(commit):
+        for _, _, before in self._changes(str(self._repository.head.target)):
             for blob in (blob for old in before or () for blob in old.values()):
                 if blob not in seen:
                     seen.add(blob)
                     yield self.data(blob)
+
+    def first_blobs(self) -> dict[str, str]:
+        """Return the first blob that each patch file had in the history of HEAD."""
+        first: dict[str, str] = {}
+        if not self._repository.head_is_unborn:
+            for _, here, _ in self._changes(str(self._repository.head.target)):
+                first.update(here)
+        return first
 
     def _changes(self, commit: str) -> Iterator[tuple[pygit2.Commit, dict[str, str], list[dict[str, str]] | None]]:
         """Yield the commits that change the folder of patches, with its files there and in each parent; None for the
