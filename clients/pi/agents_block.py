@@ -21,7 +21,6 @@ MOST_TOKENS = 600
 _CHARACTERS_PER_TOKEN = 4
 _FRAME = (BEGIN, NOTE, END)
 _MARKER = re.compile(r"<!--+\s*/?\s*memd\s*:\s*(?:begin|end)\b", re.IGNORECASE)
-_LEGAL = re.compile(rf"^{re.escape(BEGIN)}\r?$.*?^{re.escape(END)}\r?$", re.DOTALL | re.MULTILINE)
 
 
 class MadeBlock(NamedTuple):
@@ -88,11 +87,13 @@ def edited_lines(data: bytes, records: Iterable[dict[str, Any]]) -> list[str]:
 
 def without_block(text: str) -> str:
     """Return a text whose block is blank, with as many lines as before; one with broken markers as it is."""
-    match = _LEGAL.search(text)
-    if match is None or len(_MARKER.findall(text)) != len(("begin", "end")):
+    if not _MARKER.search(text):
         return text
-    blank = "".join("\n" for character in match[0] if character == "\n")
-    return text[: match.start()] + blank + text[match.end() :]
+    try:
+        split = _split(text.encode())
+    except Refused:
+        return text
+    return split.newline.join("" if at in split.at else line for at, line in enumerate(split.lines))
 
 
 def _split(data: bytes) -> BlockedFile:

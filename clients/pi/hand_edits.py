@@ -6,12 +6,13 @@ what only the order or the spaces of a file differ in is no change.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from ...protocol.errors import InvalidRequest
-from .pi_apply_patch import TARGETS, Malformed, check_record, line_of, read_json
+from .pi_apply_patch import TARGETS, Malformed, check_record, read_json
 
 _CHANGING = frozenset("status confidence updated_at review supersedes superseded_by".split())
 """Fields that operations change."""
@@ -54,8 +55,8 @@ def read_lines(data: bytes) -> FileLines:
 def words_of(record: dict[str, Any]) -> str:
     """Return what of a record no operation changes, as a text that can be compared."""
     fixed = {key: value for key, value in record.items() if key not in _CHANGING}
-    review = {key: value for key, value in record["review"].items() if key != "next_review" and value}
-    return line_of({**fixed, "review": dict(sorted(review.items()))}).decode()
+    review = {key: value for key, value in record["review"].items() if key != "next_review"}
+    return json.dumps({**fixed, "review": review}, sort_keys=True)
 
 
 def changes(
