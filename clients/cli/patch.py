@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...protocol.errors import InvalidRequest, MemdError, Refused
+from ...protocol.errors import InvalidRequest, MemdError, NotFound, Refused
 from ...protocol.governance import PatchBytes
 from .connection import PATIENCE_MS, reach
 from .options import DryRun
@@ -47,7 +47,9 @@ def list_(
       memd patch list --all --json
     """
     with CommandAnswer("patch list", as_json) as answer, reach(PATIENCE_MS) as client:
-        listed = client.patches(pool or pool_of(client, cwd))
+        from ..pi.pi_sync import known_patches
+
+        listed = client.patches(pool) if pool else known_patches(client, pool_of(client, cwd))
         rows = [patch for patch in listed.patches if all or patch.standing in ("proposed", "sent")]
         lines = [line for patch in rows for line in patch_lines(patch)]
         answer.give(listed, lines or ["no patch waits; `memd patch list --all` has the others"])
@@ -63,8 +65,27 @@ def show(patch: Name, pool: Pool = "", cwd: Cwd = None, as_json: JsonFlag = Fals
       memd patch show patch_20260210_9f3k2m1q --json
     """
     with CommandAnswer("patch show", as_json) as answer, reach(PATIENCE_MS) as client:
-        shown = client.patch(pool or pool_of(client, cwd), patch)
+        try:
+            shown = client.patch(pool or pool_of(client, cwd), patch)
+        except NotFound:
+            if (shown := _of_file(cwd, patch)) is None:
+                raise
         answer.give(_as_fields(shown), _shown_lines(shown))
+
+
+def _of_file(cwd: str | None, patch: str) -> PatchBytes | None:
+    """A patch that came with the repository, as its file has it; None if there is not one such file."""
+    from ..pi.pi_files import read_state
+
+    try:
+        folder = repository_with_pi(cwd).folder
+    except MemdError:
+        return None
+    patches = read_state(folder / ".pi").patches if folder else []
+    named = [fields["patch_id"] for fields in patches if fields and fields["patch_id"].startswith(patch)]
+    if folder is None or len(named) != 1:
+        return None
+    return PatchBytes(patch=named[0], data=(folder / ".pi" / "patches" / f"{named[0]}.json").read_bytes())
 
 
 def _as_fields(shown: PatchBytes) -> dict[str, Any]:
@@ -145,6 +166,9 @@ def write(
             hint = "restore that file from git; `memd pi sync` writes it then"
             raise Refused(f".pi/patches/{made.patch}.json is there with other content", hint=hint)
         lines = [f"wrote .pi/patches/{made.patch}.json", *_left_lines(made)]
+        lines += (
+            [] if playbook else wrapped("commit it alone, on a branch of its own; once merged, `memd pi sync` takes it")
+        )
         answer.give(_as_fields(made), lines)
 
 

@@ -23,9 +23,9 @@ from .output import CommandAnswer, JsonFlag, plain, plain_name, say, styled, wra
 from .wording import UNBOUND, age, count
 
 if TYPE_CHECKING:
-    from ..pi.pi_files import LaidFile, PiState
+    from ..pi.pi_files import LaidFile, PiFolder
     from ..pi.pi_sync import CheckReport, SyncReport
-    from ..pi.pi_tree import PiRepository
+    from ..pi.pi_tree import CommittedPatches, PiRepository
     from ..python.client import Client
 
 app = typer.Typer(
@@ -124,36 +124,46 @@ def trust(
         from ..pi import pi_sync
 
         repository = repository_with_pi(cwd)
-        pool = pool_of(client, cwd, bind=not off)
+        pool = pool_of(client, cwd)
         if off:
             listed = client.trust_pi(pool, trusted=False)
             answer.give(listed, wrapped("memd reads this .pi folder no more, and what came from there is hidden"))
             return
         committed = repository.committed(branch)
-        planned = None
-        if not committed.why_not:
-            planned = pi_sync.take(client, repository, client.patches(pool), committed, dry_run=True)
         if not yes:
             if as_json or not sys.stdin.isatty():
                 raise Refused(
                     "its patches change what agents read: confirm with --yes",
                     hint="`memd pi trust` in a terminal shows first what would come",
                 )
-            say(_planned_lines(committed.why_not, planned))
+            say(_planned_lines(client, repository, pool, committed))
             typer.confirm("Trust it?", abort=True, err=True)
-        listed = client.trust_pi(pool)
-        report = pi_sync.sync(client, repository, pool, branch, day=today())
+        listed = client.trust_pi(pool_of(client, cwd, bind=True))
+        report = pi_sync.sync(client, repository, listed.pool, branch, day=today())
         answer.give({"pool": listed.pool, "sync": report}, ["trusted", *sync_lines(report)])
 
 
-def _planned_lines(why_not: str, planned: PatchesTaken | None) -> Iterator[str]:
-    if why_not:
-        yield from wrapped(f"nothing would come now: {why_not}")
-    elif planned is None or not (planned.taken or planned.refused or planned.back):
-        yield "nothing would come now: its default branch has no patch that memd does not know"
-    else:
-        yield styled(f"{count(len(planned.taken) + len(planned.back), 'patch', 'patches')} would come", "bold")
-        yield from _taken_lines(planned)
+def _planned_lines(client: Client, repository: PiRepository, pool: str, committed: CommittedPatches) -> Iterator[str]:
+    """What would come from the tree: as the daemon tells it, or from the files of a project that memd does not know."""
+    from ..pi import pi_apply_patch, pi_sync
+
+    if committed.why_not or not committed.present:
+        yield from wrapped(f"nothing would come now: {committed.why_not or 'its default branch has no patch'}")
+        return
+    yield styled(f"its default branch has {count(len(committed.present), 'patch', 'patches')}", "bold")
+    try:
+        listed = client.patches(pool)
+    except NotFound:
+        for name in committed.present:
+            try:
+                patch = pi_apply_patch.read(repository.data(committed.blobs[name]))
+            except pi_apply_patch.MalformedPatch as error:
+                yield from wrapped(f"{name}: {error}", "    ", "  ")
+            else:
+                yield from operation_lines(patch.get("ops", ()))
+        return
+    planned = pi_sync.take(client, repository, listed, committed, dry_run=True)
+    yield from _taken_lines(planned) if planned else ["nothing of it is new"]
 
 
 # --- carry -----------------------------------------------------------------------------------------------------------
@@ -206,6 +216,8 @@ def sync_lines(report: SyncReport) -> Iterator[str]:
         yield from _taken_lines(report.taken)
     for name in report.written:
         yield f"{would}write .pi/patches/{name}.json" if would else f"wrote .pi/patches/{name}.json"
+    for name in report.removed:
+        yield f"{would}remove .pi/patches/{name}.json" if would else f"removed .pi/patches/{name}.json"
     for file in report.made:
         yield f"{would}write {file}" if would else f"wrote {file}"
     if (report.written or report.made) and not report.dry_run:
@@ -231,9 +243,10 @@ def _trouble_lines(report: SyncReport) -> Iterator[str]:
         yield from wrapped("memory/*.jsonl stays as it is: mend these patches, or restore them from git")
     for name in report.differing:
         yield from wrapped(f"patches/{name}.json differs from this home's patch, and stays", "    ", "  ")
-    if report.by_hand:
+    if report.by_hand or report.unclear:
         yield from wrapped("memory/*.jsonl was changed by hand, and stays as it is:")
         yield from operation_lines(report.by_hand)
+        yield from (line for text in report.unclear for line in wrapped(plain(text), "    ", "  "))
         yield from wrapped("`memd pi adopt` makes a patch of that; `memd pi sync --force` throws it away")
     for line in report.problems:
         yield styled(f"  {plain(line)}", "dim")
@@ -273,9 +286,10 @@ def _check_lines(report: CheckReport) -> Iterator[str]:
         yield from wrapped(f"patches/{name}.json was changed after it was made: restore it from git", "    ", "  ")
     for file in report.stale:
         yield f"{file} is not what the patches make"
-    if report.by_hand:
+    if report.by_hand or report.unclear:
         yield "somebody changed it by hand:"
         yield from operation_lines(report.by_hand)
+        yield from (line for text in report.unclear for line in wrapped(plain(text), "    ", "  "))
         yield from wrapped("`memd pi adopt` makes a patch of that; `memd pi sync --force` throws it away")
     elif report.stale:
         yield "`memd pi sync` writes it, or python3 .pi/tools/pi_apply_patch.py"
@@ -450,7 +464,9 @@ def log(
       memd pi log --limit 100 --json
     """
     with CommandAnswer("pi log", as_json) as answer, reach(PATIENCE_MS) as client:
-        listed = client.patches(pool_of(client, cwd))
+        from ..pi.pi_sync import known_patches
+
+        listed = known_patches(client, pool_of(client, cwd))
         rows = sorted(listed.patches, key=lambda patch: (patch.day, patch.patch), reverse=True)
         lines = [line for patch in rows[:limit] for line in patch_lines(patch)]
         lines += [f"and {len(rows) - limit:,} more: --limit"] if len(rows) > limit else []
@@ -489,7 +505,7 @@ def _files_of(repository: PiRepository) -> Path:
     return repository.folder / ".pi"
 
 
-def _readable(repository: PiRepository) -> PiState:
+def _readable(repository: PiRepository) -> PiFolder:
     """The state of the files. Raises InvalidRequest if a patch is malformed."""
     from ..pi.pi_files import read_state
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from ...protocol.errors import Unavailable
+from ...protocol.errors import NotFound, Unavailable
 from ...protocol.reply import StatusText
 from ..hooks.notes import SkipCount, skipped
 from .connection import is_older, reach
@@ -17,6 +18,7 @@ from .wording import age, count, moment, reembedding_text, reflecting, remote_te
 
 if TYPE_CHECKING:
     from ..hooks.hosts import HostState
+    from ..python.client import Client
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 FAILURE_LENGTH = 400
@@ -49,7 +51,22 @@ def status(as_json: JsonFlag = False) -> None:
 
         hosts = check_hosts(tried=False)
         data = {**complete(daemon), "spooled": waiting, "skipped": complete(skips), "hosts_set_up": complete(hosts)}
-        answer.give(data, _status_lines(daemon, skips, hosts))
+        data["unread_patches"] = unread = _unread_patches(client)
+        answer.give(data, _status_lines(daemon, skips, hosts, unread))
+
+
+def _unread_patches(client: Client) -> int:
+    """How many patches the `.pi` folder of this repository has that memd may not read yet (G2)."""
+    from ..pi.pi_tree import nearest_pi
+
+    folder = nearest_pi(Path.cwd())
+    patches = len(list((folder / ".pi" / "patches").glob("patch_*.json"))) if folder else 0
+    if not patches:
+        return 0
+    try:
+        return 0 if client.patches(client.why_scope(str(folder)).pool).trusted else patches
+    except NotFound:
+        return patches
 
 
 def _skip_text(skips: SkipCount) -> str:
@@ -91,7 +108,9 @@ def _problems(daemon: StatusText) -> Iterator[tuple[str, str]]:
         yield "" if number else "problems", shortened(plain(trouble), FAILURE_LENGTH)
 
 
-def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[HostState]) -> Iterator[str]:
+def _status_lines(
+    daemon: StatusText, skips: SkipCount | None, hosts: Sequence[HostState], unread: int
+) -> Iterator[str]:
     old = " (an older version: `memd up` replaces it)" if is_older(daemon.version) else ""
     running = styled(f"memd {daemon.version} is running", "bold")
     yield f"{running}{old} (pid {daemon.pid}, started {age(daemon.started_at)})"
@@ -117,6 +136,9 @@ def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[H
         rows.append(("ignored", ", ".join(map(plain, daemon.ignored))))
     if daemon.inbox:
         rows.append(("inbox", f"{count(daemon.inbox, 'proposal waits', 'proposals wait')}: `memd inbox`"))
+    if unread:
+        patches = count(unread, "patch", "patches")
+        rows.append(("playbook", f"a .pi folder with {patches} is not read: `memd pi trust` shows what would come"))
     rows += _problems(daemon)
     rows.append(("model", _model_text(daemon)))
     rows.append(

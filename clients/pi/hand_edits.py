@@ -12,10 +12,12 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from ...protocol.errors import InvalidRequest
-from .pi_apply_patch import TARGETS, Malformed, check_record, read_json
+from .pi_apply_patch import TARGETS, MalformedPatch, check_record, read_json
 
 _CHANGING = frozenset("status confidence updated_at review supersedes superseded_by".split())
 """Fields that operations change."""
+
+_MERGE_MARKS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 REMOVED = "removed by hand from the file of the playbook"
 DEPRECATED = "deprecated by hand in the file of the playbook"
@@ -35,15 +37,15 @@ class FileLines(NamedTuple):
 
 
 def read_lines(data: bytes) -> FileLines:
-    """Return the records of a file of the playbook."""
+    """Return the records of a file of the playbook. Marks of an unfinished merge are no lines."""
     lines = FileLines({}, [])
-    for number, line in enumerate(data.splitlines(), 1):
-        if not line.strip():
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip() or line.startswith(_MERGE_MARKS):
             continue
         try:
             record = read_json(line)
             check_record(record)
-        except Malformed as error:
+        except MalformedPatch as error:
             lines.wrong.append(f"line {number}: {error}")
         else:
             known = lines.records.setdefault(record["id"], [])

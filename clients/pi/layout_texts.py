@@ -46,6 +46,9 @@ IGNORED = b"""# Made anew on each machine, or not yet reviewed
 /cache/
 /inbox/
 /reports/
+# What an interrupted write leaves
+/memory/.L*
+/patches/.patch_*
 """
 
 ATTRIBUTES = b"""# The same bytes on every machine

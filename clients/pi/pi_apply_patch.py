@@ -31,11 +31,11 @@ _PATCH = re.compile(r"patch_[0-9]{8}_[0-9a-z]{3,26}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-class Malformed(ValueError):
+class MalformedPatch(ValueError):
     """A file is no patch, or a line no record; the text says what is wrong."""
 
 
-class Folded(NamedTuple):
+class FoldedPatches(NamedTuple):
     """What patches make. `records`: by layer and id; `problems`: what the fold left out, one line each."""
 
     records: dict[str, dict[str, dict[str, Any]]]
@@ -56,17 +56,17 @@ def line_of(record: dict[str, Any]) -> bytes:
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 def read_json(data: bytes) -> Any:
-    """Return the value of a JSON text that can be written again. Raises Malformed."""
+    """Return the value of a JSON text that can be written again. Raises MalformedPatch."""
     try:
         value = json.loads(data.decode("utf-8"))
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"not JSON: {error or 'nested too deep'}") from error
+        raise MalformedPatch(f"not JSON: {error or 'nested too deep'}") from error
     return value
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """Return the patch of a file, or {} for one of which only the hash is left. Raises Malformed."""
+    """Return the patch of a file, or {} for one of which only the hash is left. Raises MalformedPatch."""
     _must(len(data) <= PATCH_BYTES, f"more than {PATCH_BYTES:,} bytes")
     patch = read_json(data)
     _must(isinstance(patch, dict), "not an object")
@@ -79,8 +79,8 @@ def read(data: bytes) -> dict[str, Any]:
     for number, operation in enumerate(_listed(patch, "ops", 1_000), 1):
         try:
             _check_operation(operation)
-        except Malformed as error:
-            raise Malformed(f"operation {number}: {error}") from error
+        except MalformedPatch as error:
+            raise MalformedPatch(f"operation {number}: {error}") from error
     return patch
 
 
@@ -106,7 +106,7 @@ def _check_operation(operation: Any) -> None:
 
 
 def check_record(record: Any) -> None:
-    """Raise Malformed if a value is not a record."""
+    """Raise MalformedPatch if a value is not a record."""
     _must(isinstance(record, dict), "record is not an object")
     _matches(record, "id", _ID)
     _must(record.get("layer") in ("L1", "L2", "L3"), "layer is not L1, L2 or L3")
@@ -140,7 +140,7 @@ def _check_review(review: Any) -> None:
 
 def _must(condition: bool, complaint: str) -> None:
     if not condition:
-        raise Malformed(complaint)
+        raise MalformedPatch(complaint)
 
 
 def _text(fields: dict[str, Any], key: str, most: int, default: str | None = None) -> None:
@@ -170,7 +170,7 @@ def _share(fields: dict[str, Any]) -> None:
 
 
 # --- fold -------------------------------------------------------------------------------------------------------------
-def fold(patches: list[dict[str, Any]]) -> Folded:
+def fold(patches: list[dict[str, Any]]) -> FoldedPatches:
     """Return what patches make, in any order and if some come twice."""
     unique = {json.dumps(patch, sort_keys=True): patch for patch in patches if patch}
     ordered = sorted(unique.items(), key=lambda item: (item[1]["created_at"], item[1]["patch_id"], item[0]))
@@ -180,7 +180,7 @@ def fold(patches: list[dict[str, Any]]) -> Folded:
         for patch, operation in steps
         if operation.get("op") not in ("add", "promote", "supersede", "deprecate", "review")
     ]
-    folded = Folded({layer: {} for layer in TARGETS}, problems)
+    folded = FoldedPatches({layer: {} for layer in TARGETS}, problems)
     for patch, operation in steps:
         if operation.get("op") in ("add", "promote"):
             _add(folded, patch, operation)
@@ -194,7 +194,7 @@ def fold(patches: list[dict[str, Any]]) -> Folded:
     return folded
 
 
-def _add(folded: Folded, patch: dict[str, Any], operation: dict[str, Any]) -> None:
+def _add(folded: FoldedPatches, patch: dict[str, Any], operation: dict[str, Any]) -> None:
     target = operation.get("target", TARGETS["L2"])
     layer = next((layer for layer, file in TARGETS.items() if file == target), "")
     record = json.loads(json.dumps(operation["record"]))
@@ -255,7 +255,7 @@ def read_patches(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
             _must(not path.is_symlink(), "it is a link")
             _must(PATCH_FILE.fullmatch(path.name) is not None, "its name is not patch_YYYYMMDD_….json")
             _must(not patch or patch["patch_id"] == path.stem, f"its patch_id is {patch.get('patch_id')}")
-        except (OSError, Malformed) as error:
+        except (OSError, MalformedPatch) as error:
             wrong.append(f"patches/{path.name}: {error}")
         else:
             patches.append(patch)

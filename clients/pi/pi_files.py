@@ -17,7 +17,7 @@ from ...protocol.errors import Refused, StoreError
 from ...protocol.patch_file import OPERATIONS, PatchFields, PatchOperation, SeedRecord, patch_id, read_patch
 from . import pi_apply_patch
 from .layout_texts import ATTRIBUTES, CONFIG, IGNORED, PERSONAL_NOTE, POLICY, PROMPTS
-from .pi_apply_patch import PERSONAL, TARGETS, Folded, Malformed
+from .pi_apply_patch import PERSONAL, TARGETS, FoldedPatches, MalformedPatch
 
 SCRIPT = "tools/pi_apply_patch.py"
 _OWN = (SCRIPT, "schemas/memory.schema.json", "schemas/patch.schema.json")
@@ -33,13 +33,13 @@ class LaidFile(msgspec.Struct, frozen=True):
     fate: Fate
 
 
-class PiState(NamedTuple):
+class PiFolder(NamedTuple):
     """A `.pi` folder as its working tree has it. `malformed`: patch files that are none, and why."""
 
     folder: Path
     patches: list[dict[str, Any]]
     malformed: list[str]
-    folded: Folded
+    folded: FoldedPatches
     layers: list[str]
 
     @property
@@ -93,13 +93,13 @@ def init(folder: Path, *, personal: bool = False, update: bool = False) -> list[
     return laid
 
 
-def read_state(folder: Path) -> PiState:
+def read_state(folder: Path) -> PiFolder:
     """Return a `.pi` folder as its working tree has it."""
     patches, malformed = pi_apply_patch.read_patches(folder)
-    return PiState(folder, patches, malformed, pi_apply_patch.fold(patches), pi_apply_patch.layers_of(folder))
+    return PiFolder(folder, patches, malformed, pi_apply_patch.fold(patches), pi_apply_patch.layers_of(folder))
 
 
-def regenerate(state: PiState, layers: Iterable[str] | None = None) -> list[str]:
+def regenerate(state: PiFolder, layers: Iterable[str] | None = None) -> list[str]:
     """Write what the patches make, and return the files that changed. A malformed patch leaves all as they are. Raises
     StoreError, Refused."""
     if state.malformed:
@@ -113,7 +113,7 @@ def regenerate(state: PiState, layers: Iterable[str] | None = None) -> list[str]
     return written
 
 
-def is_as_written(state: PiState, layer: str) -> bool:
+def is_as_written(state: PiFolder, layer: str) -> bool:
     """Whether the file of a layer is what memd last wrote in this working tree, or empty."""
     current = state.current(layer)
     return not current.strip() or read_file(_mark(state.folder, layer)) == _hash(current)
@@ -145,7 +145,7 @@ def is_gone(data: bytes) -> bool:
     """Whether a patch file has only the hash of what it was."""
     try:
         return pi_apply_patch.read(data) == {}
-    except Malformed:
+    except MalformedPatch:
         return False
 
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import msgspec
 
+from ...protocol.errors import NotFound
 from ...protocol.governance import TAKEN_PATCHES, PatchesTaken, PatchList, TreeFile
 from ...protocol.places import Places
 from ..python.client import Client
 from ..python.folder import make_private, write_whole
 from . import hand_edits, pi_apply_patch
-from .pi_apply_patch import TARGETS, Malformed
-from .pi_files import PiState, is_as_written, is_edited, read_state, regenerate, write_patch_file
+from .pi_apply_patch import TARGETS, MalformedPatch
+from .pi_files import Fate, PiFolder, is_as_written, is_edited, read_state, regenerate, write_patch_file
 from .pi_tree import CommittedPatches, PiRepository
 
 PERSONAL_POOL = "personal"
@@ -29,8 +30,9 @@ _MOST_BYTES = 3_000_000
 
 class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a sync did. `why_not`: why it took nothing; `written`: patch files that it wrote; `differing`: those that
-    stay because they have other content; `made`: files made from patches; `by_hand`: operations that say what a person
-    changed in such a file, which stays; `malformed`, `unread`, `problems`: of patch files."""
+    stay because they have other content; `removed`: those that the user took back before a commit; `made`: files made
+    from patches; `by_hand`: operations that say what a person changed in such a file, which stays; `unclear`: its lines
+    that are no records, for which it stays too; `malformed`, `unread`, `problems`: of patch files."""
 
     pool: str = ""
     branch: str = ""
@@ -40,8 +42,10 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     taken: PatchesTaken | None = None
     written: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
     by_hand: tuple[dict[str, Any], ...] = ()
+    unclear: tuple[str, ...] = ()
     malformed: tuple[str, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
     problems: tuple[str, ...] = ()
@@ -50,12 +54,13 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
 
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     """What `memd pi check` found. `stale`: files that are not what the patches make; `edited`: patches that were
-    changed after they were made or taken; `by_hand`: as in SyncReport; `problems` alone fail no check."""
+    changed after they were made or taken; `by_hand` and `unclear`: as in SyncReport; `problems` alone fail no check."""
 
     stale: tuple[str, ...] = ()
     malformed: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
     by_hand: tuple[dict[str, Any], ...] = ()
+    unclear: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     patches: int = 0
     records: int = 0
@@ -156,7 +161,7 @@ def sync(
 ) -> SyncReport:
     """Take what the tree has, write the patch files that it lacks, and make the files of the playbook anew. `force`:
     also over what a person changed there. Raises MemdError."""
-    listed = client.patches(pool)
+    listed = known_patches(client, pool)
     committed = repository.committed(branch)
     why_not = committed.why_not
     if not why_not and not listed.trusted:
@@ -180,6 +185,14 @@ def sync(
     return _with_files(report, client, repository, listed, dry_run=dry_run, force=force, day=day)
 
 
+def known_patches(client: Client, pool: str) -> PatchList:
+    """Return the patches of a pool; none of a project for which memd captured nothing yet."""
+    try:
+        return client.patches(pool)
+    except NotFound:
+        return PatchList(pool=pool)
+
+
 def _with_files(
     report: SyncReport,
     client: Client,
@@ -193,37 +206,52 @@ def _with_files(
     """Write the files of the working tree, and return the report with what became of them."""
     assert repository.folder is not None
     folder = repository.folder / ".pi"
-    written: list[str] = []
-    differing: list[str] = []
-    for patch in listed.patches:
-        path = folder / "patches" / f"{patch.patch}.json"
-        if not patch.file_needed or (dry_run and path.exists()):
-            continue
-        if dry_run:
-            written.append(patch.patch)
-            continue
-        fate = write_patch_file(folder, patch.patch, client.patch(listed.pool, patch.patch).data)
-        if fate in ("made", "updated"):
-            written.append(patch.patch)
-        elif fate == "yours":
-            differing.append(patch.patch)
+    fates = {
+        patch.patch: _write_own(client, listed.pool, folder, patch.patch, dry_run=dry_run)
+        for patch in listed.patches
+        if patch.file_needed and patch.standing != "sent"  # one that is sent belongs to a branch of its own
+    }
+    removed = _remove_undone(repository, folder, listed, dry_run=dry_run)
     state = read_state(folder)
-    by_hand = {} if force else {layer: by_person(repository, state, layer, day) for layer in state.stale()}
-    layers = [layer for layer in state.stale() if not by_hand.get(layer)]
+    stale = state.stale()
+    by_hand = {} if force else {layer: by_person(repository, state, layer, day) for layer in stale}
+    unclear = {} if force else {layer: unclear_lines(state, layer) for layer in stale}
+    layers = [layer for layer in stale if not by_hand.get(layer) and not unclear.get(layer)]
     made = [TARGETS[layer] for layer in layers] if dry_run else regenerate(state, layers)
     return msgspec.structs.replace(
         report,
-        written=tuple(written),
-        differing=tuple(differing),
+        written=tuple(name for name, fate in fates.items() if fate in ("made", "updated")),
+        differing=tuple(name for name, fate in fates.items() if fate == "yours"),
+        removed=tuple(removed),
         made=tuple(made) if not state.malformed else (),
         by_hand=tuple(operation for operations in by_hand.values() for operation in operations),
+        unclear=tuple(line for lines in unclear.values() for line in lines),
         malformed=tuple(state.malformed),
         problems=tuple(state.folded.problems),
     )
 
 
+def _write_own(client: Client, pool: str, folder: Path, patch: str, *, dry_run: bool) -> Fate:
+    """Write the file of a patch of this home, and return what became of it."""
+    if dry_run:
+        return "unchanged" if (folder / "patches" / f"{patch}.json").exists() else "made"
+    return write_patch_file(folder, patch, client.patch(pool, patch).data)
+
+
+def _remove_undone(repository: PiRepository, folder: Path, listed: PatchList, *, dry_run: bool) -> list[str]:
+    """Remove the files of patches that the user took back before they were committed, and return their names."""
+    removed: list[str] = []
+    for patch in listed.patches:
+        path = folder / "patches" / f"{patch.patch}.json"
+        if patch.standing == "gone" and path.is_file() and not repository.blob_at_head(f"patches/{path.name}"):
+            removed.append(patch.patch)
+            if not dry_run:
+                path.unlink()
+    return removed
+
+
 # --- hand edits -------------------------------------------------------------------------------------------------------
-def by_person(repository: PiRepository, state: PiState, layer: str, day: str) -> list[dict[str, Any]]:
+def by_person(repository: PiRepository, state: PiFolder, layer: str, day: str) -> list[dict[str, Any]]:
     """Return the operations that say what a person changed in the file of a layer."""
     if is_as_written(state, layer):
         return []
@@ -236,12 +264,19 @@ def by_person(repository: PiRepository, state: PiState, layer: str, day: str) ->
     return ops
 
 
+def unclear_lines(state: PiFolder, layer: str) -> list[str]:
+    """Return the lines of a layer's file that are no records, each with its file and what is wrong."""
+    if is_as_written(state, layer):
+        return []
+    return [f"{TARGETS[layer]}, {line}" for line in hand_edits.read_lines(state.current(layer)).wrong]
+
+
 def _stated_before(repository: PiRepository) -> set[str]:
     words: set[str] = set()
     for data in repository.ever_stated():
         try:
             patch = pi_apply_patch.read(data)
-        except Malformed:
+        except MalformedPatch:
             continue
         words.update(hand_edits.words_of(operation["record"]) for operation in _adds(patch))
     return words
@@ -270,6 +305,7 @@ def check(repository: PiRepository, day: str = "") -> CheckReport:
         malformed=tuple(state.malformed),
         edited=tuple(edited),
         by_hand=tuple(operation for layer in stale for operation in by_person(repository, state, layer, day)),
+        unclear=tuple(line for layer in stale for line in unclear_lines(state, layer)),
         problems=tuple(state.folded.problems),
         patches=len(state.patches),
         records=sum(len(state.folded.records[layer]) for layer in state.layers),
@@ -279,7 +315,7 @@ def check(repository: PiRepository, day: str = "") -> CheckReport:
 def _is_patch(repository: PiRepository, blob: str) -> bool:
     try:
         return bool(pi_apply_patch.read(repository.data(blob)))
-    except Malformed:
+    except MalformedPatch:
         return False
 
 

@@ -295,6 +295,17 @@ def _inside(repository: pygit2.Repository, top: Path, folder: Path) -> PiReposit
     return PiRepository(repository, folder, "" if below == "." else below)
 
 
+def nearest_pi(folder: Path) -> Path | None:
+    """Return the nearest folder at or above one that has a `.pi`, not above its repository; None without one. It needs
+    no git."""
+    for parent in (folder, *folder.parents):
+        if has_pi(parent):
+            return parent
+        if (parent / ".git").exists():
+            break
+    return None
+
+
 def has_pi(folder: Path) -> bool:
     """Whether a folder has a `.pi` with patches; that of the pi agent, which has only `agent`, is none."""
     return (folder / ".pi" / "patches").is_dir() or (folder / ".pi" / "pi.config.yaml").is_file()

@@ -306,17 +306,17 @@ def test_a_record_that_no_patch_ever_stated_is_a_persons(repository: Path) -> No
     assert by_person(repository) == [adding("mem_20260210_001")]
 
 
-@pytest.mark.parametrize("line", ["<<<<<<< HEAD", "{}", '{"id": "mem_20260210_001"}', "\x00"])
-def test_lines_that_are_no_records_cannot_be_adopted_but_are_made_anew(repository: Path, line: str) -> None:
+@pytest.mark.parametrize("line", ["{", "{}", '{"id": "mem_20260210_001"}', "\x00"])
+def test_lines_that_are_no_records_cannot_be_adopted_and_stay(repository: Path, line: str) -> None:
     put(repository, [adding("mem_20260210_001")])
     regenerated(repository)
-    good = playbook(repository).read_bytes()
-    playbook(repository).write_bytes(good + line.encode() + b"\n")
+    playbook(repository).write_bytes(playbook(repository).read_bytes() + line.encode() + b"\n")
     with pytest.raises(InvalidRequest, match="line 2"):
         hand_edits.must_be_clear(playbook(repository).read_bytes(), "L2")
-    assert by_person(repository) == []
-    regenerated(repository)
-    assert playbook(repository).read_bytes() == good
+    state = pi_files.read_state(repository / ".pi")
+    (told,) = pi_sync.unclear_lines(state, "L2")
+    assert told.startswith(".pi/memory/L2.playbooks.jsonl, line 2: ")
+    assert pi_sync.check(find_repository(str(repository))).unclear == (told,)
 
 
 def test_a_merge_of_the_file_in_any_way_is_thrown_away_G2(repository: Path) -> None:
@@ -335,6 +335,7 @@ def test_a_merge_of_the_file_in_any_way_is_thrown_away_G2(repository: Path) -> N
         git(repository, "merge", "-q", "topic")
     assert "<<<<<<<" in playbook(repository).read_text()
     assert by_person(repository) == []
+    assert pi_sync.unclear_lines(pi_files.read_state(repository / ".pi"), "L2") == []
     regenerated(repository)
     records = [json.loads(line) for line in playbook(repository).read_text().splitlines()]
     assert [record["status"] for record in records] == ["deprecated", "active", "active", "deprecated"]

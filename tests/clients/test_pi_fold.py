@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.clients.pi import pi_apply_patch, pi_files
-from memd.clients.pi.pi_apply_patch import Malformed, fold, line_of, read
+from memd.clients.pi.pi_apply_patch import MalformedPatch, fold, line_of, read
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.patch_file import AddRecord, PatchFields, SeedRecord, patch_id, read_patch, write_patch
 
@@ -166,7 +166,7 @@ def test_the_script_takes_what_memd_takes_G2(ops: list[dict[str, Any]], data: st
     try:
         read(written)
         is_read = True
-    except Malformed:
+    except MalformedPatch:
         is_read = False
     assert is_read == expected
 
@@ -187,7 +187,7 @@ def test_the_script_takes_what_memd_takes_G2(ops: list[dict[str, Any]], data: st
     ],
 )
 def test_what_is_no_patch_is_refused(data: bytes) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedPatch):
         read(data)
 
 
