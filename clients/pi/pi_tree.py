@@ -116,8 +116,7 @@ class PiRepository:
                 continue
             patch = file.removesuffix(".json")
             blobs[patch] = str(entry.id)
-            data = self.data(str(entry.id))
-            if len(data) <= _GONE_BYTES and _GONE.fullmatch(data):
+            if isinstance(entry, pygit2.Blob) and entry.size <= _GONE_BYTES and _GONE.fullmatch(entry.data):
                 gone.append(patch)
         return CommittedPatches(
             branch=name, commit=str(commit.id), blobs=blobs, gone=tuple(sorted(gone)), unread=tuple(unread)
@@ -126,12 +125,13 @@ class PiRepository:
     def _why_unread(self, entry: pygit2.Object) -> str:
         import pygit2
 
-        if entry.filemode not in (pygit2.enums.FileMode.BLOB, pygit2.enums.FileMode.BLOB_EXECUTABLE):
+        modes = (pygit2.enums.FileMode.BLOB, pygit2.enums.FileMode.BLOB_EXECUTABLE)
+        if not isinstance(entry, pygit2.Blob) or entry.filemode not in modes:
             return "it is a link, a folder or a submodule"
         if not PATCH_FILE.fullmatch(entry.name or ""):
             return "its name is not patch_YYYYMMDD_….json"
         try:
-            size = self._repository[entry.id].peel(pygit2.Blob).size
+            size = entry.size
         except (KeyError, pygit2.GitError):
             return "this clone does not have its content: `git fetch --refetch`"
         return f"it has {size:,} bytes, more than {PATCH_BYTES:,}" if size > PATCH_BYTES else ""
