@@ -208,7 +208,7 @@ def sync_lines(report: SyncReport) -> Iterator[str]:
         yield from wrapped(f"took nothing: {report.why_not}")
     elif report.taken is None:
         yield f"nothing new on {plain_name(report.branch)} ({count(report.in_tree, 'patch', 'patches')})"
-    else:
+    if report.taken is not None:
         parts = [(len(report.taken.taken), "new"), (len(report.taken.back), "back"), (len(report.taken.gone), "gone")]
         words = ", ".join(f"{number} {word}" for number, word in parts if number) or "none new"
         records = f"{count(report.taken.added, 'record')} added, {report.taken.retired} retired"
@@ -368,7 +368,7 @@ def agents(
     cwd: Cwd = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show the playbook as a block of AGENTS.md, and write it with --write.
+    """Show the playbook as a block of AGENTS.md, or write it.
 
     The block stands between two marker lines and has at most 30 lines; everything else of the file stays. memd refuses
     a file whose markers are damaged.
@@ -456,7 +456,9 @@ def log(
     cwd: Cwd = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List the patches of this project, newest first: who, when, what, and where each stands.
+    """List the patches of this project, newest first.
+
+    Each with who made it, when, what it changes, and where it stands.
 
     \b
     Examples:

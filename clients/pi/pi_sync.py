@@ -7,6 +7,7 @@ stays; what a killed run left undone, the next one does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b, sha1
 from pathlib import Path
 from typing import Any
@@ -167,8 +168,9 @@ def sync(
     if not why_not and not listed.trusted:
         why_not = "you have not trusted this .pi folder: `memd pi trust` shows what would come"
     taken = None
-    if not why_not:
-        taken = take(client, repository, listed, committed, dry_run=dry_run)
+    if not why_not or (dry_run and not committed.why_not):
+        with suppress(NotFound):  # a project that memd does not know yet: `memd pi trust` shows its files
+            taken = take(client, repository, listed, committed, dry_run=dry_run)
         listed = listed if taken is None or dry_run else client.patches(pool)
     report = SyncReport(
         pool=listed.pool,

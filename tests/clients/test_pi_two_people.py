@@ -251,6 +251,7 @@ def test_a_strange_repository_stays_unread_and_trust_can_be_taken_back_G2(people
     assert len(bo.statements()) == 1
     bo.pi("pi", "trust", "--off")
     assert bo.statements() == {}
+    assert "trust" in bo.data("pi", "sync", "--dry-run")["why_not"] and bo.statements() == {}
     bo.pi("pi", "trust", "--yes")
     assert len(bo.statements()) == 1
 
