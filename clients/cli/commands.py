@@ -61,7 +61,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "scope": ("scope", "Show or change the pool of a folder or a record."),
         "leave": ("scope", "Stop reading a project's memory, or start again."),
         "share": ("share", "Share a project's memory with those who share its repository."),
-        "pi": ("pi", "Keep a project's playbook in its repository, changed by patches."),
+        "pi": ("pi", "Keep a project's playbook in its repository, as patches."),
         "patch": ("patch", "Show and decide proposed changes of a project's playbook."),
         "agent": ("scope", "List agents with their own memory, or create one."),
         "session": ("session", "List or find sessions; show, summarise or read one."),

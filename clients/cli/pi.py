@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="Keep a project's playbook in its repository, changed by patches.",
+    help="Keep a project's playbook in its repository, as patches.",
     epilog="Example: `memd pi init` in a repository, then `memd pi trust` and `memd pi sync`",
 )
 
