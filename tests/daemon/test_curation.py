@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memd.daemon.forgetting_rules import Rules
-from memd.daemon.services.curation.instances import Instance, confidence, independent
+from memd.daemon.services.curation.instances import EvidenceInstance, confidence, independent
 from memd.daemon.services.lifecycle.review import condition
 from memd.protocol.curation import LayerRule, Thresholds
 from memd.protocol.event import Checked, Committed, Said, ToolCalled
@@ -194,6 +194,17 @@ def a_rule_and_its_denial(o: Orchard) -> None:
     o.tell("pi:b", 2, "I never push on Fridays.")
 
 
+def words_that_lean_on_others(o: Orchard) -> None:
+    o.tell("pi:a", 1, "It sets goals and tracks my achievements each week.")
+    o.tell("pi:b", 2, "It sets goals and tracks my achievements every week.")
+
+
+def a_decision_in_two_projects(o: Orchard) -> None:
+    o.tell("pi:a", 1, tags=("decision",))
+    o.tell("pi:b", 2, AGAIN, pool="project/other", tags=("decision",))
+    o.tell("pi:c", 3, "The orchard has pears.", tags=("fact",), pool="personal")
+
+
 def two_pools(o: Orchard) -> None:
     o.tell("pi:a", 1, by="assistant")
     o.tell("pi:b", 2, AGAIN, by="assistant", pool="project/other")
@@ -247,6 +258,8 @@ TABLE: list[tuple[Callable[[Orchard], None], str, float]] = [
     (facts_on_two_days, "", 0),
     (flagged_on_two_days, "", 0),
     (a_rule_and_its_denial, "", 0),
+    (words_that_lean_on_others, "", 0),
+    (a_decision_in_two_projects, "", 0),
     (two_pools, "", 0),
     (the_user_in_two_projects, "L2", 0.95),
     (personal(2), "L2", 0.95),
@@ -304,7 +317,7 @@ def test_nothing_of_one_conversation_ever_passes_G3(
 
 instances = st.lists(
     st.builds(
-        Instance,
+        EvidenceInstance,
         st.just("user"),
         st.sampled_from("abcd"),
         st.sampled_from(["2026-01-01", "2026-01-02", "2026-01-03"]),
@@ -318,7 +331,7 @@ instances = st.lists(
 @settings(max_examples=200 * EXAMPLES, deadline=None)
 @given(instances)
 def test_independent_instances_share_no_conversation_and_no_day_and_are_as_many_as_can_be_G3(
-    told: list[Instance],
+    told: list[EvidenceInstance],
 ) -> None:
     found = independent(told)
     assert len({each.family for each in found}) == len({each.day for each in found}) == len(found)

@@ -22,6 +22,9 @@ same, 3 of 22 between .65 and .75."""
 DUPLICATE = 0.85
 """Cosine from which a record of the playbook has a statement already."""
 
+LIKE = 0.5
+"""Cosine from which two statements are compared by their words."""
+
 SLICE = 512
 
 Rows = NDArray[np.float32]

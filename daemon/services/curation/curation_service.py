@@ -21,7 +21,7 @@ from ..core import Core
 from ..outgoing_screen import without_secrets
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
-from .curator import Curator, Earlier, Proposal, ThresholdsOf, curated_pools, held_in
+from .curator import Curator, Earlier, RoleProposal, ThresholdsOf, curated_pools, held_in
 from .instances import AtHead, EvidenceCounter, GivenTo
 from .maintainer import Contradictions, Maintainer
 
@@ -74,9 +74,10 @@ class CurationService(Service):
 
     def start(self) -> None:
         """Run once a week, while the machine is idle and on power."""
-        self._scheduler.every(LOOK_S, self._tick, "curation")
+        self._scheduler.every(LOOK_S, self.look, "curation")
 
-    def _tick(self) -> None:
+    def look(self) -> None:
+        """Run if a week has passed since the last run and the machine is idle and on power."""
         if self._world.monotonic() - self._ran_at < WEEK_S or not self._is_quiet():
             return
         self._ran_at = self._world.monotonic()
@@ -124,7 +125,7 @@ class CurationService(Service):
     def _age(self, pending: PendingProposal) -> int:
         return self._world.now() - pending.at
 
-    def _commit(self, made: Sequence[Proposal], lapsed: Sequence[PendingProposal]) -> list[Proposal]:
+    def _commit(self, made: Sequence[RoleProposal], lapsed: Sequence[PendingProposal]) -> list[RoleProposal]:
         """Commit the proposals whose records have not changed, and the lapse of old ones. On the write thread."""
         standing = [proposal for proposal in made if self._stands(proposal)]
         open_still = {pending.what.id for pending in self._stores.inbox.list()}
@@ -138,7 +139,7 @@ class CurationService(Service):
             self._stores.commit(operations)
         return standing
 
-    def _stands(self, proposal: Proposal) -> bool:
+    def _stands(self, proposal: RoleProposal) -> bool:
         now = self._stores.records.many(record.id for record in proposal.records)
         is_known = self._stores.inbox.get(proposal.operation.id) is not None
         return not is_known and all(now.get(record.id) == record for record in proposal.records)
@@ -172,6 +173,6 @@ class CurationService(Service):
         return notes
 
 
-def _worth(proposal: Proposal) -> tuple[float, str]:
+def _worth(proposal: RoleProposal) -> tuple[float, str]:
     """Return the order of proposals: the most certain ones first."""
     return -proposal.told.confidence, proposal.operation.id

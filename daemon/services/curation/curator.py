@@ -28,14 +28,17 @@ from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.placement import AGENT
 from ...projections.stores import Stores
 from ...projections.strength import DAY
-from .clusters import DUPLICATE, stars, vectors_of
-from .instances import Evidence, EvidenceCounter, Instance, confidence
+from .clusters import DUPLICATE, LIKE, stars, vectors_of
+from .instances import CountedEvidence, EvidenceCounter, EvidenceInstance, confidence
 
 TYPES = frozenset({"preference", "convention", "decision", "lesson", "procedure", PRINCIPLE})
 """Types that may be promoted. Facts, events and commitments pass with time: "on vacation" was told on two days."""
 
 IDENTITY_TYPES = frozenset({"preference", PRINCIPLE})
 """Types that may become part of the user's identity."""
+
+WISHES = frozenset({"preference", "convention", PRINCIPLE})
+"""Types of what the user may mean for every project; a decision or a procedure is about its own."""
 
 MORE = 2
 """New instances with which a rejected cluster comes back."""
@@ -55,7 +58,7 @@ UNBOUND = "unbound/"
 ThresholdsOf = Callable[[str], Thresholds]
 
 
-class Proposal(NamedTuple):
+class RoleProposal(NamedTuple):
     """A proposal, as the journal and as a reader get it. `records`: those on whose present revision it rests."""
 
     operation: ChangeProposed
@@ -63,12 +66,12 @@ class Proposal(NamedTuple):
     records: tuple[Record, ...]
 
 
-class Belief(NamedTuple):
+class BeliefCluster(NamedTuple):
     """Records that say the same with their evidence; `best` is the one whose words are proposed."""
 
     best: Record
     records: tuple[Record, ...]
-    evidence: Evidence
+    evidence: CountedEvidence
 
 
 class Curator:
@@ -84,22 +87,24 @@ class Curator:
         self._coming = Counter[tuple[str, Layer]]()
         self._let_go: set[str] = set()
 
-    def proposals(self, pools: Sequence[str]) -> Iterator[Proposal]:
+    def proposals(self, pools: Sequence[str]) -> Iterator[RoleProposal]:
         """Yield what these pools' layers should take in; then what the user said in several of them."""
         of_user: list[Record] = []
         for pool in pools:
             candidates = list(self._candidates(pool))
             self.read += len(candidates)
             promoted: set[str] = set()
-            for cluster in stars(candidates, self._stores.vector_store.get, contradict):
+            for cluster in stars(candidates, self._stores.vector_store.get, self._differ):
                 if proposal := self._judged(cluster, pool):
                     promoted.update(record.id for record in cluster)
                     yield proposal
             of_user += (
-                record for record in candidates if record.provenance.trust == "user" and record.id not in promoted
+                record
+                for record in candidates
+                if record.provenance.trust == "user" and _is_of(record, WISHES) and record.id not in promoted
             )
         if PERSONAL in pools and len({record.pool for record in of_user}) > 1:
-            for cluster in stars(of_user, self._stores.vector_store.get, contradict):
+            for cluster in stars(of_user, self._stores.vector_store.get, self._differ):
                 if len({record.pool for record in cluster}) > 1 and (proposal := self._judged(cluster, PERSONAL)):
                     yield proposal
 
@@ -114,13 +119,18 @@ class Curator:
             elif SUMMARY not in record.tags and not record.valid_to:
                 yield record
 
-    def _judged(self, cluster: Sequence[Record], pool: str) -> Proposal | None:
+    def _differ(self, older: Record, newer: Record, cosine: float) -> bool:
+        differs = contradict(older, newer, cosine)
+        self.left_out["a like statement says otherwise"] += differs
+        return differs
+
+    def _judged(self, cluster: Sequence[Record], pool: str) -> RoleProposal | None:
         """Return a proposal for a cluster, None where it has not earned one."""
         if not self._counter.may_be_independent(cluster):
             return None
         evidence = self._counter.of(cluster)
         self.left_out.update(evidence.not_counted)
-        belief = Belief(_best(cluster, pool), tuple(cluster), evidence)
+        belief = BeliefCluster(_best(cluster, pool), tuple(cluster), evidence)
         if why := self._why_none(belief, pool):
             self.left_out[why] += 1
             return None
@@ -128,8 +138,10 @@ class Curator:
             belief, pool, "L1" if self._is_identity(belief, pool) else "L2"
         )
 
-    def _why_none(self, belief: Belief, pool: str) -> str:
+    def _why_none(self, belief: BeliefCluster, pool: str) -> str:
         """Return why a belief has earned no layer, "" if it has earned one."""
+        if is_leaning(belief.best):
+            return "its words need those before them"
         if belief.evidence.is_in_rules:
             return "a file for agents says it already"
         if not belief.evidence.conversations:
@@ -141,14 +153,14 @@ class Curator:
             return why
         return "none of its tags is allowed in L2" if _lacks_tags(belief.best, rule) else ""
 
-    def _is_identity(self, belief: Belief, pool: str) -> bool:
+    def _is_identity(self, belief: BeliefCluster, pool: str) -> bool:
         """Whether the user alone said it often enough, in so many words, for the user's own L1."""
         rule = self._thresholds(pool).identity
         is_own = pool == PERSONAL and belief.best.provenance.trust == "user" and _is_of(belief.best, IDENTITY_TYPES)
         return is_own and not why_not(belief.evidence.by_user(), rule) and not _lacks_tags(belief.best, rule)
 
     # --- proposals -----------------------------------------------------------------------------------------------
-    def _merge(self, belief: Belief, pool: str) -> Proposal | None:
+    def _merge(self, belief: BeliefCluster, pool: str) -> RoleProposal | None:
         """Return the proposal to merge a belief with the record of the playbook that says it already."""
         held = [record for record in held_in(self._stores, pool) if record.id != belief.best.id]
         against = nearest_duplicate(self._stores, belief.best, held)
@@ -166,9 +178,9 @@ class Curator:
             reason=reason,
         )
         told = self._told(belief, pool, "merge", id, reason, against.layer, against=against)
-        return Proposal(operation, told, (belief.best, against))
+        return RoleProposal(operation, told, (belief.best, against))
 
-    def _promotion(self, belief: Belief, pool: str, layer: Layer) -> Proposal | None:
+    def _promotion(self, belief: BeliefCluster, pool: str, layer: Layer) -> RoleProposal | None:
         rules = self._thresholds(pool)
         instances = belief.evidence.by_user() if layer == "L1" else belief.evidence.instances
         if why := self._earlier.why_not(belief, len(instances)):
@@ -197,9 +209,9 @@ class Curator:
         )
         self._coming[pool, layer] += 1
         told = self._told(belief, pool, "promote", id, reason, layer, let_go=out)
-        return Proposal(operation, told, (belief.best, out) if out else (belief.best,))
+        return RoleProposal(operation, told, (belief.best, out) if out else (belief.best,))
 
-    def _why(self, instances: Sequence[Instance], layer: Layer, out: Record | None) -> str:
+    def _why(self, instances: Sequence[EvidenceInstance], layer: Layer, out: Record | None) -> str:
         full = f"; {layer} is full, so {out.id[:8]} would leave it" if out else ""
         return f"{len(instances)} independent instances: {_days(instances)}{full}"
 
@@ -221,7 +233,7 @@ class Curator:
 
     def _told(
         self,
-        belief: Belief,
+        belief: BeliefCluster,
         pool: str,
         kind: ProposalKind,
         id: str,
@@ -261,7 +273,7 @@ class Earlier:
                     if step.op in ("add", "promote"):
                         self._counts.setdefault(step.id, []).append((pending.state, len(step.evidence)))
 
-    def why_not(self, belief: Belief, count: int) -> str:
+    def why_not(self, belief: BeliefCluster, count: int) -> str:
         """Return why a belief is not proposed again, "" if it may be."""
         ids = {id for record in belief.records for id in (record.id, *record.supersedes)}
         known = [entry for id in ids for entry in self._counts.get(id, ())]
@@ -271,7 +283,7 @@ class Earlier:
         return "decided or lapsed before, with no more evidence now" if min(count, EVIDENCE) < before + MORE else ""
 
 
-def why_not(instances: Sequence[Instance], rule: LayerRule) -> str:
+def why_not(instances: Sequence[EvidenceInstance], rule: LayerRule) -> str:
     """Return why instances are too few for a layer, "" if they are enough. One conversation is never enough."""
     days = {instance.day for instance in instances if not instance.is_durable}
     if len(instances) < max(2, rule.evidence):
@@ -289,6 +301,13 @@ def contradict(older: Record, newer: Record, cosine: float) -> bool:
     if of_another(older.content, newer.content):
         return True
     return compare(older.content, newer.content, cosine).label in ("contradicts", "replaces")
+
+
+def is_leaning(record: Record) -> bool:
+    """Whether a statement begins with, or names, what only the words before it explain."""
+    from ....stages.subjects import dangling, unnamed  # its rules load slowly, and a start needs none
+
+    return dangling(record.content) or unnamed(record.content)
 
 
 def is_promotable(record: Record) -> bool:
@@ -310,16 +329,16 @@ def nearest_duplicate(stores: Stores, record: Record, held: Sequence[Record]) ->
     cosines = {both[place].id: float(row @ rows[0]) for place, row in zip(places, rows, strict=True)}
     if not places or places[0] != 0:
         cosines = {}
-    near = [
+    near = [other for other in held if cosines.get(other.id, 0.0) >= LIKE]
+    same = [
         other
-        for other in held
-        if not contradict(other, record, cosines.get(other.id, 0.0))
+        for other in near
+        if not contradict(other, record, cosines[other.id])
         and (
-            cosines.get(other.id, 0.0) >= DUPLICATE
-            or compare(other.content, record.content, cosines.get(other.id, 0.0)).label == "same"
+            cosines[other.id] >= DUPLICATE or compare(other.content, record.content, cosines[other.id]).label == "same"
         )
     ]
-    return max(near, key=lambda other: (cosines.get(other.id, 0.0), other.id), default=None)
+    return max(same, key=lambda other: (cosines[other.id], other.id), default=None)
 
 
 def change_condition(record: Record) -> str:
@@ -335,13 +354,14 @@ def curated_pools(stores: Stores, is_left: Callable[[str], bool]) -> list[str]:
 
 
 def _best(cluster: Sequence[Record], pool: str) -> Record:
-    """Return the record whose words are proposed: the user's before an agent's before a document's, of the pool itself,
-    then the nearest to the centre."""
+    """Return the record whose words are proposed: one that is understood alone, the user's before an agent's before a
+    document's, of the pool itself, the nearest to the centre."""
     ranks = {"user": 0, "assistant": 1, "tool": 2, "document": 3}
     order = {record.id: place for place, record in enumerate(cluster)}
     return min(
         cluster,
         key=lambda record: (
+            is_leaning(record),
             ranks[record.provenance.trust],
             record.pool != pool,
             record.status != "active",
@@ -363,7 +383,7 @@ def _let_go(record: Record, day: str, layer: Layer) -> tuple[PatchStep, ...]:
     return (PatchStep(op="deprecate", id=record.id, rev=record.rev, day=day, reason=reason),)
 
 
-def _days(instances: Sequence[Instance]) -> str:
+def _days(instances: Sequence[EvidenceInstance]) -> str:
     """Return the kinds and days of evidence in words: "you on 2026-01-03 and 2026-01-09, 1 commit"."""
     named = {"user": "you on ", "session": "an agent on "}
     parts: list[str] = []

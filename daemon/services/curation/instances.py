@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from ....protocol.event import Captured, Checked, Committed, Said, ToolCalled, Trust, Wrote, trust
 from ....protocol.record import Artifact, Record, Span
-from ....stages.sections import instructs
+from ....stages.batch import Given
 from ...projections.sources import own_family
 from ...projections.stores import Stores
 
@@ -44,13 +44,6 @@ _READS = frozenset("read grep glob ls search view list cat".split())
 _COMMITS = re.compile(r"\bgit\b.{0,40}\bcommit\b")
 
 
-class Given(Protocol):
-    """The texts and records that memd gave to a session."""
-
-    @property
-    def ids(self) -> tuple[str, ...]: ...
-
-
 class CommittedFile(Protocol):
     """A file at HEAD: its text, its path in the repository, the repository's top folder, and the commit that changed it
     last with its day."""
@@ -71,7 +64,7 @@ GivenTo = Callable[[Iterable[Captured]], Mapping[str, Given]]
 AtHead = Callable[[str], CommittedFile | None]
 
 
-class Instance(NamedTuple):
+class EvidenceInstance(NamedTuple):
     """A piece of evidence. `family`: the conversation, or the repository of a document; `weight`: the probability that
     it alone makes the statement right."""
 
@@ -94,10 +87,10 @@ class Sighting(NamedTuple):
     captured: Captured | None
 
 
-class Evidence(NamedTuple):
+class CountedEvidence(NamedTuple):
     """The independent instances of a belief, the best one first, and what was no instance, by its reason."""
 
-    instances: tuple[Instance, ...]
+    instances: tuple[EvidenceInstance, ...]
     not_counted: Counter[str]
     is_in_rules: bool
 
@@ -106,15 +99,15 @@ class Evidence(NamedTuple):
         return confidence(self.instances)
 
     @property
-    def conversations(self) -> tuple[Instance, ...]:
+    def conversations(self) -> tuple[EvidenceInstance, ...]:
         return tuple(instance for instance in self.instances if not instance.is_durable)
 
-    def by_user(self) -> tuple[Instance, ...]:
+    def by_user(self) -> tuple[EvidenceInstance, ...]:
         """Return the user's own statements."""
         return tuple(instance for instance in self.instances if instance.type == "user")
 
 
-def confidence(instances: Iterable[Instance]) -> float:
+def confidence(instances: Iterable[EvidenceInstance]) -> float:
     """Return 1 − Π(1 − c) over independent instances, at most `MOST_CONFIDENT`."""
     doubt = 1.0
     for instance in instances:
@@ -122,12 +115,12 @@ def confidence(instances: Iterable[Instance]) -> float:
     return round(min(MOST_CONFIDENT, 1.0 - doubt), 4)
 
 
-def independent(told: Iterable[Instance]) -> list[Instance]:
+def independent(told: Iterable[EvidenceInstance]) -> list[EvidenceInstance]:
     """Return the most instances of which no two share a conversation or a day, strong ones before weak ones."""
-    of_family: dict[str, list[Instance]] = {}
+    of_family: dict[str, list[EvidenceInstance]] = {}
     for instance in sorted(told, key=_strength):
         of_family.setdefault(instance.family, []).append(instance)
-    on_day: dict[str, Instance] = {}
+    on_day: dict[str, EvidenceInstance] = {}
 
     def place(family: str, tried: set[str]) -> bool:
         for instance in of_family[family]:
@@ -144,7 +137,7 @@ def independent(told: Iterable[Instance]) -> list[Instance]:
     return sorted(on_day.values(), key=_strength)
 
 
-def _strength(instance: Instance) -> tuple[float, str, str]:
+def _strength(instance: EvidenceInstance) -> tuple[float, str, str]:
     return -instance.weight, instance.day, instance.family
 
 
@@ -161,14 +154,14 @@ class EvidenceCounter:
         spans = {span.document for record in records for span, _, _ in _spans(record)}
         return len(spans) > 1 or any(record.artifacts for record in records)
 
-    def of(self, records: Sequence[Record]) -> Evidence:
+    def of(self, records: Sequence[Record]) -> CountedEvidence:
         """Return the evidence of records that say the same."""
         sightings = _without_copies(sighting for record in records for sighting in self._sightings(record))
         spoken = [sighting for sighting in sightings if _is_spoken(sighting)]
         written = [sighting for sighting in sightings if sighting.trust == "document"]
         conversation = _Conversation(self, records, spoken)
         not_counted = Counter[str]()
-        told, durable = list[Instance](), dict[tuple[str, str], Instance]()
+        told, durable = list[EvidenceInstance](), dict[tuple[str, str], EvidenceInstance]()
         for sighting in spoken:
             if conversation.was_told(sighting):
                 not_counted["memd told the session"] += 1
@@ -181,8 +174,10 @@ class EvidenceCounter:
                 durable[place] = found
         instances = (*independent(told), *sorted(durable.values(), key=_strength))
         not_counted["copies, or one conversation or day"] += len(told) - sum(not each.is_durable for each in instances)
+        from ....stages.sections import instructs  # its rules load slowly, and a start needs none
+
         is_in_rules = any(sighting.captured and instructs(sighting.captured.event) for sighting in written)
-        return Evidence(instances, +not_counted, is_in_rules)
+        return CountedEvidence(instances, +not_counted, is_in_rules)
 
     def family(self, document: str) -> str:
         """Return the conversation of a document; a subagent belongs to its session's."""
@@ -225,15 +220,15 @@ class EvidenceCounter:
             known = trust(captured.event) if captured else trusted
             yield Sighting(record, span, known, captured.event.at if captured else at, captured)
 
-    def _spoken(self, sighting: Sighting, conversation: _Conversation) -> Instance:
+    def _spoken(self, sighting: Sighting, conversation: _Conversation) -> EvidenceInstance:
         family, day = self.family(sighting.span.document), sighting.at[:10]
         if sighting.trust == "user":
-            return Instance("user", family, day, USER, day)
+            return EvidenceInstance("user", family, day, USER, day)
         if conversation.is_checked(sighting):
-            return Instance("session", family, day, CHECKED, day, "beside a passed check")
-        return Instance("session", family, day, ASSISTANT, day)
+            return EvidenceInstance("session", family, day, CHECKED, day, "beside a passed check")
+        return EvidenceInstance("session", family, day, ASSISTANT, day)
 
-    def _named(self, records: Iterable[Record], conversation: _Conversation) -> Iterator[Instance | str]:
+    def _named(self, records: Iterable[Record], conversation: _Conversation) -> Iterator[EvidenceInstance | str]:
         """Yield the durable things that the user named as evidence."""
         for record in records:
             for artifact in record.artifacts:
@@ -265,7 +260,7 @@ class _Conversation:
             for captured in self._counter.turns(sighting.span.document)
         )
 
-    def document(self, sighting: Sighting) -> Instance | str:
+    def document(self, sighting: Sighting) -> EvidenceInstance | str:
         """Return a document as an instance, or why it is none."""
         captured = sighting.captured
         if captured is None or not isinstance(captured.event, Wrote) or not captured.event.text:
@@ -275,30 +270,32 @@ class _Conversation:
             return self._commit(captured.document, captured.event)
         return self._file(_file_of(captured), sighting.record, captured.document) if host == MARKDOWN else "no commit"
 
-    def artifact(self, artifact: Artifact) -> Instance | str:
+    def artifact(self, artifact: Artifact) -> EvidenceInstance | str:
         """Return a thing that the user named as an instance, or why it is none."""
         if artifact.type == "file":
             return self._at_head(artifact.ref.partition("#")[0])
         if artifact.type == "commit":
-            return Instance("commit", f"commit:{artifact.ref}", "", ARTIFACT, artifact.ref[:12], is_durable=True)
+            return EvidenceInstance(
+                "commit", f"commit:{artifact.ref}", "", ARTIFACT, artifact.ref[:12], is_durable=True
+            )
         request = _REQUEST.search(artifact.ref)
         kind, ref = ("pr", f"#{request[1]}") if request else ("artifact", artifact.ref)
-        return Instance(kind, f"url:{artifact.ref}", "", ARTIFACT, ref, is_durable=True)
+        return EvidenceInstance(kind, f"url:{artifact.ref}", "", ARTIFACT, ref, is_durable=True)
 
-    def _commit(self, document: str, event: Wrote) -> Instance | str:
+    def _commit(self, document: str, event: Wrote) -> EvidenceInstance | str:
         if self._is_agents_commit(event.turn, event.at[:10]):
             return "written in the same session"
         merged = _MERGED.search(event.text.partition("\n")[0].strip())
         number = next(filter(None, merged.groups()), "") if merged else ""
         kind, weight, ref = ("pr", MERGED, f"#{number}") if number else ("commit", ARTIFACT, event.turn[:12])
-        return Instance(kind, document, event.at[:10], weight, ref, is_durable=True)
+        return EvidenceInstance(kind, document, event.at[:10], weight, ref, is_durable=True)
 
-    def _file(self, file: str, record: Record, document: str) -> Instance | str:
+    def _file(self, file: str, record: Record, document: str) -> EvidenceInstance | str:
         if self._is_transcript(document):
             return "a saved transcript"
         return self._at_head(file, record.content)
 
-    def _at_head(self, file: str, words: str = "") -> Instance | str:
+    def _at_head(self, file: str, words: str = "") -> EvidenceInstance | str:
         head = self._counter.head(file) if file.startswith("/") else None
         if head is None or (words and _folded(words) not in _folded(head.text)):
             return "no commit"
@@ -307,7 +304,7 @@ class _Conversation:
         if self._holds_turns(head.text.splitlines()):
             return "a saved transcript"
         ref = f"{head.path}@{head.commit[:12]}"
-        return Instance("artifact", f"files:{head.root}", "", ARTIFACT, ref, is_durable=True)
+        return EvidenceInstance("artifact", f"files:{head.root}", "", ARTIFACT, ref, is_durable=True)
 
     @cached_property
     def _captures(self) -> tuple[Captured, ...]:

@@ -15,7 +15,7 @@ from ....protocol.patch_file import STATEMENT
 from ....protocol.record import LIVE, Record
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
-from .curator import STEPS, Proposal, ThresholdsOf, held_in, nearest_duplicate
+from .curator import STEPS, RoleProposal, ThresholdsOf, held_in, nearest_duplicate
 
 Contradictions = Callable[[], Mapping[str, Sequence[str]]]
 """The independent records against each belief that no decision has settled, newest last."""
@@ -37,7 +37,7 @@ class Maintainer:
         self._day = from_micros(now)[:10]
         self._waiting = {id for pending in waiting for id in _records_of(pending.what)}
 
-    def proposals(self, pools: Sequence[str]) -> Iterator[Proposal]:
+    def proposals(self, pools: Sequence[str]) -> Iterator[RoleProposal]:
         """Yield what should change in these pools' playbooks."""
         against = self._against()
         for pool in pools:
@@ -53,7 +53,7 @@ class Maintainer:
                     yield proposal
             yield from self._reviewed([record for record in playbook if record.id not in taken])
 
-    def _contradicted(self, playbook: Iterable[Record], against: Mapping[str, Sequence[str]]) -> Iterator[Proposal]:
+    def _contradicted(self, playbook: Iterable[Record], against: Mapping[str, Sequence[str]]) -> Iterator[RoleProposal]:
         for record in playbook:
             ids = against.get(record.id, ())
             if len(ids) < self._thresholds(record.pool).contradictions:
@@ -66,7 +66,7 @@ class Maintainer:
             step = PatchStep(op="deprecate", id=record.id, rev=record.rev, day=self._day, reason=reason)
             yield self._proposal("deprecate", (step,), record, reason, f"{len(ids)} {other.id}", other)
 
-    def _merged(self, playbook: Sequence[Record]) -> Iterator[Proposal]:
+    def _merged(self, playbook: Sequence[Record]) -> Iterator[RoleProposal]:
         for place, record in enumerate(playbook):
             kept = nearest_duplicate(self._stores, record, playbook[place + 1 :])
             if kept is None:
@@ -76,7 +76,7 @@ class Maintainer:
             step = PatchStep(op="supersede", id=gone.id, rev=gone.rev, to=stays.id, day=self._day, reason=reason)
             yield self._proposal("merge", (step,), gone, reason, stays.id, stays)
 
-    def _reviewed(self, playbook: Iterable[Record]) -> Iterator[Proposal]:
+    def _reviewed(self, playbook: Iterable[Record]) -> Iterator[RoleProposal]:
         """Yield one patch of a pool with the confidence of records whose review lapsed after their last patch."""
         lapsed = [record for record in playbook if self._is_lowered(record)][:STEPS]
         if not lapsed:
@@ -112,7 +112,7 @@ class Maintainer:
         reason: str,
         distinct: str,
         other: Record | None = None,
-    ) -> Proposal:
+    ) -> RoleProposal:
         id = proposal_id(record.id, f"{MAINTAINER} {kind} {distinct}")
         labels = {"deprecate": "contradicted", "merge": "duplicate", "review": "review lapsed"}
         operation = ChangeProposed(
@@ -139,7 +139,7 @@ class Maintainer:
             against=other.id if other else "",
             against_statement=other.content[:STATEMENT] if other else "",
         )
-        return Proposal(operation, told, (record, other) if other else (record,))
+        return RoleProposal(operation, told, (record, other) if other else (record,))
 
 
 def _records_of(what: ChangeProposed) -> Iterator[str]:
