@@ -53,14 +53,14 @@ class Orchard(Running):
         self._count = 0
         self._opened: set[str] = set()
 
-    def capture(self, document: str, event: AnyEvent, family: str = "") -> None:
+    def capture(self, document: str, event: AnyEvent, family: str = "", project: str = PROJECT) -> None:
         """Store a turn of a document, which is opened by its first one."""
         self.stores.take([Captured(document=document, event=event)])
         if document not in self._opened:
             self._opened.add(document)
             host, _, name = document.partition(":")
             origin = Origin(host=host, session=name)
-            opened = SessionOpened(document=document, origin=origin, project=PROJECT, at=event.at, family=family)
+            opened = SessionOpened(document=document, origin=origin, project=project, at=event.at, family=family)
             self.stores.commit([opened])
 
     def tell(
@@ -72,13 +72,14 @@ class Orchard(Running):
         by: Any = "user",
         turn: str = "",
         family: str = "",
+        project: str = PROJECT,
         **more: Any,
     ) -> Record:
         """State `text` in a session on a day of January 2026, as a record of the project."""
         self._count += 1
         turn = turn or f"turn{self._count}"
         at = f"2026-01-{day:02}T10:00:00Z"
-        self.capture(session, Said(turn=turn, at=at, role=by, text=text), family)
+        self.capture(session, Said(turn=turn, at=at, role=by, text=text), family, project)
         return self.believe(session, turn, at, text, by, **more)
 
     def write(

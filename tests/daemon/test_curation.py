@@ -201,8 +201,13 @@ def words_that_lean_on_others(o: Orchard) -> None:
 
 def a_decision_in_two_projects(o: Orchard) -> None:
     o.tell("pi:a", 1, tags=("decision",))
-    o.tell("pi:b", 2, AGAIN, pool="project/other", tags=("decision",))
+    o.tell("pi:b", 2, AGAIN, project="project/other", pool="project/other", tags=("decision",))
     o.tell("pi:c", 3, "The orchard has pears.", tags=("fact",), pool="personal")
+
+
+def a_decision_in_one_project_that_two_pools_have(o: Orchard) -> None:
+    o.tell("pi:a", 1, tags=("decision",))
+    o.tell("pi:b", 2, AGAIN, pool="personal", tags=("decision",))
 
 
 def two_pools(o: Orchard) -> None:
@@ -260,6 +265,7 @@ TABLE: list[tuple[Callable[[Orchard], None], str, float]] = [
     (a_rule_and_its_denial, "", 0),
     (words_that_lean_on_others, "", 0),
     (a_decision_in_two_projects, "", 0),
+    (a_decision_in_one_project_that_two_pools_have, "L2", 0.95),
     (two_pools, "", 0),
     (the_user_in_two_projects, "L2", 0.95),
     (personal(2), "L2", 0.95),

@@ -99,14 +99,31 @@ class Curator:
                     promoted.update(record.id for record in cluster)
                     yield proposal
             of_user += (
-                record
-                for record in candidates
-                if record.provenance.trust == "user" and _is_of(record, WISHES) and record.id not in promoted
+                record for record in candidates if record.provenance.trust == "user" and record.id not in promoted
             )
-        if PERSONAL in pools and len({record.pool for record in of_user}) > 1:
-            for cluster in stars(of_user, self._stores.vector_store.get, self._differ):
-                if len({record.pool for record in cluster}) > 1 and (proposal := self._judged(cluster, PERSONAL)):
-                    yield proposal
+        if PERSONAL in pools:
+            yield from self._of_several(of_user)
+
+    def _of_several(self, said: Sequence[Record]) -> Iterator[RoleProposal]:
+        """Yield what the user said in several pools, for the user's own playbook."""
+        if len({record.pool for record in said}) < 2:
+            return
+        for cluster in stars(said, self._stores.vector_store.get, self._differ):
+            best = _best(cluster, PERSONAL)
+            alike = [record for record in cluster if record is best or self._may_be_one(best, record)]
+            if len({record.pool for record in alike}) > 1 and (proposal := self._judged(alike, PERSONAL)):
+                yield proposal
+
+    def _may_be_one(self, first: Record, second: Record) -> bool:
+        """Whether two records of two pools may mean one thing: a wish may hold everywhere, anything else in the project
+        that it was said in."""
+        if _is_of(first, WISHES) and _is_of(second, WISHES):
+            return True
+        return self._said_in(first) == self._said_in(second) != ""
+
+    def _said_in(self, record: Record) -> str:
+        session = self._stores.sources.session(record.provenance.source)
+        return session.opened.project if session else ""
 
     def _candidates(self, pool: str) -> Iterator[Record]:
         for record in self._stores.records.in_pool(pool):
