@@ -484,7 +484,7 @@ def test_what_the_playbook_says_already_is_proposed_as_a_merge_T12(orchard: Orch
     assert (orchard.waiting()[0].what.what, orchard.waiting()[0].what.against) == ("duplicate", held.id)
 
 
-def test_the_rules_of_a_pool_come_from_its_policy_G5(orchard: Orchard) -> None:
+def test_the_rules_of_a_pool_decide_G3(orchard: Orchard) -> None:
     the_user_on_two_days(orchard)
     strict = LayerRule(evidence=3, confidence=0.75, most=300)
     orchard.thresholds = lambda pool: Thresholds(playbook=strict)
