@@ -162,13 +162,14 @@ class Reopen(Request, tag="reopen", frozen=True, kw_only=True):
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """A proposal to forget `record`, to replace it by `against` (`conflict`), or to merge it into that (`duplicate`).
+    """A proposal to forget `record`, to replace it by `against` (`conflict`), to merge it into that (`duplicate`), or
+    to change the playbook (`patch`, of that name; `lines`: what it changes and what proves it, one an operation).
     `line` and `against_line`: texts of the two, "" for a missing record; `evidence` and `against_evidence`: the
     captured words that they rest on; `label` and `reason`: from the rule that found it; `if_nothing`: what happens as
     long as the user decides nothing, "" unless the proposal is open."""
 
     id: str
-    what: Literal["forget", "conflict", "duplicate"]
+    what: Literal["forget", "conflict", "duplicate", "patch"]
     record: str
     line: str
     state: Literal["open", "accepted", "rejected", "moot"]
@@ -181,6 +182,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Span, ...] = ()
     against_evidence: tuple[Span, ...] = ()
     if_nothing: str = ""
+    patch: str = ""
+    lines: tuple[str, ...] = ()
 
 
 class Inbox(msgspec.Struct, frozen=True, kw_only=True):

@@ -499,7 +499,8 @@ class AuthorJudged(Operation, tag="author_judged", frozen=True, kw_only=True):
 
 class PatchApplied(Operation, tag="patch_applied", frozen=True, kw_only=True):
     """The user accepted a patch of a pool, or wrote it for others to decide (`sent`, without effect here). Its effects
-    are in the same commit; its file is rendered from these steps. `names`: seed ids and the records that they mean."""
+    are in the same commit; its file is rendered from these steps. `names`: seed ids and the records that they mean;
+    `hash`: of the file's bytes, which stands in their place once a record is forgotten."""
 
     pool: str
     patch: str
@@ -509,6 +510,7 @@ class PatchApplied(Operation, tag="patch_applied", frozen=True, kw_only=True):
     names: tuple[tuple[str, str], ...] = ()
     proposal: str = ""
     sent: bool = False
+    hash: str = ""
 
 
 class PatchTaken(Operation, tag="patch_taken", frozen=True, kw_only=True):
@@ -538,10 +540,12 @@ class PatchGone(Operation, tag="patch_gone", frozen=True, kw_only=True):
 
 
 class PiTrusted(Operation, tag="pi_trusted", frozen=True, kw_only=True):
-    """The user lets memd read a project's `.pi` folder, or took that back."""
+    """The user lets memd read a project's `.pi` folder, or took that back. `after`: the new states of the records that
+    came from there, or that its patches retired."""
 
     pool: str
     trusted: bool = True
+    after: tuple[Shift, ...] = ()
 
 
 class PolicySet(Operation, tag="policy_set", frozen=True, kw_only=True):

@@ -165,6 +165,16 @@ def write_patch(operations: Sequence[PatchOperation], generated_by: str, day: st
     return id, msgspec.json.format(msgspec.json.encode(fields), indent=2) + b"\n"
 
 
+def file_hash(data: bytes) -> str:
+    """Return the hash of a patch file, which stands in its place once a record of it is forgotten."""
+    return blake2b(data, digest_size=32).hexdigest()
+
+
+def gone_file(hash: str) -> bytes:
+    """Return the bytes that take the place of a patch file of a forgotten record."""
+    return msgspec.json.format(msgspec.json.encode({"gone": hash}), indent=2) + b"\n"
+
+
 def patch_id(ops: Sequence[Any], day: str) -> str:
     """Return the name of a patch with these operations, as JSON values."""
     content = msgspec.json.encode(ops, order="sorted")

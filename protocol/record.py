@@ -31,6 +31,9 @@ PRINCIPLE = "principle"
 TEAM = "team"
 """Host of the documents that are partitions of other authors: `team:PARTITION` (H2)."""
 
+PLAYBOOK_HOST = "playbook"
+"""Host of the documents that are the patches of a repository: `playbook:MARK` (G2). `pi` is the host of an agent."""
+
 CONSOLIDATED = "consolidated"
 """Tag of a record that summarises several episodes (T11)."""
 
@@ -173,9 +176,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
     @property
     def is_team(self) -> bool:
-        """Whether another author of a shared project stated it: none of memd's own judges retires it, nor another
-        record because of it (W7)."""
+        """Whether another author stated it, in a shared project or in a patch of its repository: none of memd's own
+        judges retires it, nor another record because of it (W7, T13)."""
         return is_team_document(self.provenance.source)
+
+    @property
+    def is_from_patch(self) -> bool:
+        """Whether it came with a patch of the repository (G2)."""
+        return is_patch_document(self.provenance.source)
 
     @property
     def is_confirmed(self) -> bool:
@@ -189,8 +197,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
 
 def is_team_document(document: str) -> bool:
-    """Return whether a document is the partition of another author of a shared project."""
-    return document.startswith(f"{TEAM}:")
+    """Return whether a document is what other authors say: a partition of a shared project, or a repository's
+    patches."""
+    return document.startswith(f"{TEAM}:") or is_patch_document(document)
+
+
+def is_patch_document(document: str) -> bool:
+    """Return whether a document is the patches of a repository."""
+    return document.startswith(f"{PLAYBOOK_HOST}:")
 
 
 def check_types(names: Iterable[str]) -> None:

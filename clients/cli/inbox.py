@@ -153,13 +153,23 @@ def _proposal_lines(proposal: Waiting) -> Iterator[str]:
     state = "" if proposal.state == "open" else f" · {styled(proposal.state, 'yellow')}"
     by = f" · requested by {plain_name(proposal.by)}" if proposal.by else ""
     change = f"{plain(proposal.label)}: {plain(proposal.reason)}"
+    if proposal.what == "patch" and proposal.patch:
+        change = f"{plain_name(proposal.patch)}{f': {plain(proposal.reason)}' if proposal.reason else ''}"
     question = "delete permanently?" if proposal.what == "forget" else change
     yield f"{styled(short(proposal.id), 'cyan')}  {question}{by} · {age(proposal.at)}{state}"
+    if proposal.lines:
+        yield from (line for words in proposal.lines for line in wrapped(plain(words), "      ", "    "))
+        yield from _if_nothing(proposal)
+        return
     old, new = ("twice ", "keep  ") if proposal.what == "duplicate" else ("old   ", "new   ")
     old = old if proposal.against else ""
     yield from wrapped(f"{old}{short(proposal.record)}  {plain(proposal.line) or '(deleted)'}", " " * 14, "    ")
     if proposal.against:
         text = f"{new}{short(proposal.against)}  {plain(proposal.against_line) or '(deleted)'}"
         yield from wrapped(text, " " * 14, "    ")
+    yield from _if_nothing(proposal)
+
+
+def _if_nothing(proposal: Waiting) -> Iterator[str]:
     if proposal.if_nothing:
         yield styled(f"    if you do nothing: {proposal.if_nothing[0].lower()}{proposal.if_nothing[1:]}", "dim")

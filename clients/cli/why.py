@@ -54,7 +54,8 @@ def explained_lines(explained: Explained, links: Sequence[LinkState] = ()) -> It
     yield from (styled(line, "bold") for line in wrapped(plain(record.description)))
     yield f"{styled(short(record.id), 'cyan')} · {facts(record)} · confidence {record.confidence:.2f}"
     yield ""
-    source = f"shared by {plain_name(record.provenance.author)}" if record.is_team else ""
+    came = "came with a patch of the repository by" if record.is_from_patch else "shared by"
+    source = f"{came} {plain_name(record.provenance.author)}" if record.is_team else ""
     yield from wrapped(
         (source or f"captured in {plain_name(explained.session)}")
         + (f", {pool_name(explained.project)}" if explained.project else "")

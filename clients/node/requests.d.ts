@@ -804,6 +804,7 @@ export interface PatchApplied {
   names?: [string, string][];
   proposal?: string;
   sent?: boolean;
+  hash?: string;
 }
 export interface PatchBytes {
   patch: string;
@@ -888,6 +889,7 @@ export interface PiTrusted {
   kind: "pi_trusted";
   pool: string;
   trusted?: boolean;
+  after?: Shift[];
 }
 export interface Pinned {
   kind: "pinned";
@@ -1721,7 +1723,7 @@ export interface Version {
 }
 export interface Waiting {
   id: string;
-  what: "conflict" | "duplicate" | "forget";
+  what: "conflict" | "duplicate" | "forget" | "patch";
   record: string;
   line: string;
   state: "accepted" | "moot" | "open" | "rejected";
@@ -1734,6 +1736,8 @@ export interface Waiting {
   evidence: Span[];
   against_evidence: Span[];
   if_nothing: string;
+  patch: string;
+  lines: string[];
 }
 export interface Wrote {
   event: "wrote";

@@ -117,7 +117,8 @@ def sends(
         def build(*positional: Any, **named: Any) -> object:
             function(None, *positional, **named)  # raises the TypeError of a wrong call
             fields = preset | dict(zip(names, positional, strict=False)) | named
-            fields |= {name: tuple(fields[name]) for name in sequences & fields.keys()}
+            given = {name for name in sequences & fields.keys() if fields[name] is not None}
+            fields |= {name: tuple(fields[name]) for name in given}
             return make(**fields, at=now()) if has_at else make(**fields)
 
         return RequestMethod(request, reply, update_wrapper(build, signature))

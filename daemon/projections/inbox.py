@@ -15,6 +15,7 @@ from ...protocol.operation import ChangeDecided, ChangeProposed, ChangeReopened,
 from ...protocol.record import LIVE, Record, record_id
 from ...protocol.reply import Logged
 from ..storage.checksummed_rows import keys_with, unseal
+from .patches import records_of
 from .projection import FoldTables, OperationBatch
 from .records import digest
 
@@ -57,7 +58,7 @@ class InboxTable(FoldTables):
                     return
                 batch.put(key, _encode(PendingProposal(seq=entry.seq, at=entry.at, what=what)), db=db("proposals"))
                 batch.put(key, b"", db=db("proposals_open"))
-                for id in filter(None, (what.record, what.against)):
+                for id in dict.fromkeys(filter(None, (what.record, what.against, *records_of(what.steps)))):
                     known = batch.get(id.encode(), db=db("proposals_of")) or b""
                     batch.put(id.encode(), known + key + _SEPARATOR, db=db("proposals_of"))
             case ChangeDecided(id=id, accepted=accepted):

@@ -21,8 +21,8 @@ reverted there."""
 
 
 class PatchEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A patch. `at`: microseconds; `is_own`: this home made it; `blob`: the hash of its file in the tree, "" if it is
-    not there yet; `forgotten`: a record that it states was forgotten."""
+    """A patch. `at`: microseconds; `is_own`: this home made it; `blob`: the hash of its file in the tree, "" if it was
+    never there; `hash`: of the bytes of an own file; `forgotten`: a record that it states was forgotten."""
 
     pool: str
     patch: str
@@ -38,6 +38,8 @@ class PatchEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     names: tuple[tuple[str, str], ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
     forgotten: bool = False
+    hash: str = ""
+    proposal: str = ""
 
 
 class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -71,8 +73,8 @@ class PatchTable(FoldTables):
                 self._keep(batch, self._taken(batch, taken, entry.at))
             case PatchGone(pool=pool, patch=patch):
                 if known := self._in(batch, pool, patch):
-                    self._keep(batch, _replace(known, standing="gone", blob="", commit=""))
-            case PiTrusted(pool=pool, trusted=trusted):
+                    self._keep(batch, _replace(known, standing="gone"))
+            case PiTrusted(pool=pool, trusted=trusted):  # its shifts change records alone
                 self._change(batch, pool, trusted=trusted)
             case PolicySet() as policy:
                 changed = {"digest": policy.digest, "text": policy.text, "accepted": policy.accepted}
@@ -95,6 +97,8 @@ class PatchTable(FoldTables):
             is_own=True,
             steps=applied.steps,
             names=applied.names,
+            hash=applied.hash,
+            proposal=applied.proposal,
         )
 
     def _taken(self, batch: OperationBatch, taken: PatchTaken, at: int) -> PatchEntry:

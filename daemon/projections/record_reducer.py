@@ -23,6 +23,7 @@ from ...protocol.operation import (
     PatchGone,
     PatchTaken,
     Pinned,
+    PiTrusted,
     Rebased,
     RecordJudged,
     Redacted,
@@ -51,8 +52,8 @@ STANDINGS = {
 ANOTHER_LINE = "another shared line changes it"
 """Why a shared record changed when other lines came."""
 
-PATCHES = {PatchTaken: "a patch that was gone came back", PatchGone: "its patch was reverted"}
-"""Why a record changed whose patch came back, or went."""
+PATCHES = {PatchTaken: "another patch changes it", PatchGone: "its patch was reverted"}
+"""Why a record changed when patches came, or went."""
 
 _ARCHIVED, _QUARANTINED = frozenset({"archived"}), frozenset({"quarantined"})
 
@@ -73,7 +74,7 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
             return tuple(dict.fromkeys((*(retirement.id for retirement in operation.retires), *operation.ids)))
         case Moved() | Archived() | Restored() | Released():
             return operation.ids
-        case Hidden() | Unhidden() | ChangeReopened() | PatchTaken() | PatchGone():
+        case Hidden() | Unhidden() | ChangeReopened() | PatchTaken() | PatchGone() | PiTrusted():
             return tuple(shift.id for shift in operation.after)
         case Arrived() | AuthorJudged():
             return tuple(dict.fromkeys((*(shift.id for shift in operation.after), *(id for id, _ in operation.review))))
@@ -94,7 +95,7 @@ def apply(before: Record | None, id: str, entry: Logged) -> Record | None:
             return operation.record
         case Redacted():
             return None
-        case Hidden() | Unhidden() | ChangeReopened() | PatchTaken() | PatchGone():
+        case Hidden() | Unhidden() | ChangeReopened() | PatchTaken() | PatchGone() | PiTrusted():
             return _shifted(before, next(shift for shift in operation.after if shift.id == id))
         case Arrived() | AuthorJudged():
             return _shared(before, id, operation)
@@ -156,10 +157,16 @@ def reason(entry: Logged, id: str) -> str:
             return STANDINGS[operation.standing]
         case Arrived():
             return ANOTHER_LINE
-        case PatchTaken() | PatchGone():
-            return PATCHES[type(entry.operation)]
+        case PatchTaken() | PatchGone() | PiTrusted() as operation:
+            return _why_patched(operation)
         case _:
             return ""
+
+
+def _why_patched(operation: PatchTaken | PatchGone | PiTrusted) -> str:
+    if isinstance(operation, PiTrusted):
+        return "the user lets memd read the project's .pi folder" if operation.trusted else "the user took that back"
+    return f"{PATCHES[type(operation)]}: {operation.patch}"
 
 
 def _stamped(record: Record, at: int, before: Record | None) -> Record:

@@ -34,6 +34,7 @@ from ..services.distillation.point_finder import WorkerPointFinder
 from ..services.distillation.reembedding import EmbeddingModels
 from ..services.forgetting.forgetting_service import ForgettingService
 from ..services.governance.governance_service import GovernanceService
+from ..services.governance.pin_contradictions import contradicted
 from ..services.ingestion.ingestion_service import IngestionService
 from ..services.lifecycle.lifecycle_service import LifecycleService
 from ..services.lifecycle.review import is_quiet
@@ -171,6 +172,12 @@ class Daemon:
             finder=lambda: WorkerPointFinder(settings.config.worker_threads),
             distil=distillation.wake,
         )
+        governance = GovernanceService(
+            core,
+            writer,
+            why_not_exported=ShareGate(stores).why_not_exported,
+            contradictions=lambda records: contradicted(stores, records, models.sense.encode),
+        )
         sources = StatusSources(
             models, capture.pauses, lambda: distillation.state, lambda: settings.problem, remote.summary
         )
@@ -195,7 +202,7 @@ class Daemon:
             remote,
             LinksService(stores, core.directory, world),
             SharingService(core, writer, forget=forgetting.forget_lines),
-            GovernanceService(core, writer),
+            governance,
             CurationService(
                 core,
                 writer,
@@ -208,7 +215,7 @@ class Daemon:
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),
             corrections,
-            InboxService(stores, writer, forgetting.start_forgetting),
+            InboxService(stores, writer, forgetting.start_forgetting, governance.decisions),
             forgetting,
             lifecycle,
             maintenance,

@@ -10,7 +10,7 @@ from ...protocol.errors import InvalidRequest, MemdError, TooLarge
 from ...protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text, with_text
 from ...protocol.instant import LONGEST_TIME, SHORTEST_TIME, checked
 from ...protocol.private import PLACEHOLDER, event_without_private
-from ...protocol.record import TEAM
+from ...protocol.record import PLAYBOOK_HOST, TEAM
 from ...protocol.secret_gate import SecretGate
 from ...protocol.text_limits import TEXT_LIMIT, check_event
 
@@ -20,8 +20,8 @@ _INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", 
 LEAST = 2
 """Letters and digits that a statement has at least."""
 
-RESERVED = frozenset({"memd", TEAM})
-"""Hosts that only memd names: its own documents, and those of the other authors of shared projects."""
+RESERVED = frozenset({"memd", TEAM, PLAYBOOK_HOST})
+"""Hosts that only memd names: its own documents, and those of other authors: shared lines and patches."""
 
 NAME_LIMIT = 512
 PATH_LIMIT = 4096

@@ -56,6 +56,9 @@ def test_what_the_user_says_in_two_sessions_waits_in_the_inbox_after_curate_G3(d
         assert (waiting.id, waiting.what, waiting.by) == (proposal["id"], "patch", "curator")
         assert client.get(proposal["record"]).layer == "L3", "only proposed"
         assert "to decide: memd inbox" in memd(daemon, "curate").stdout
+        client.decide(waiting.id, True)
+        promoted = client.get(proposal["record"])
+        assert (promoted.layer, promoted.confidence) == ("L2", 0.95), "the user accepted it"
 
 
 def test_a_project_that_does_not_exist_is_an_error_with_a_hint_G3(daemon: Any) -> None:

@@ -221,6 +221,11 @@ def the_user_in_two_projects(o: Orchard) -> None:
     o.tell("pi:c", 3, "The orchard has pears.", tags=("fact",), pool="personal")
 
 
+def the_user_in_a_project_and_for_all(o: Orchard) -> None:
+    o.tell("pi:a", 1)
+    o.tell("pi:b", 2, AGAIN, project="", pool="personal")
+
+
 def personal(days: int, by: Any = "user", tags: tuple[str, ...] = ("preference",)) -> Callable[[Orchard], None]:
     def tell(o: Orchard) -> None:
         for day in range(1, days + 1):
@@ -267,7 +272,8 @@ TABLE: list[tuple[Callable[[Orchard], None], str, float]] = [
     (a_decision_in_two_projects, "", 0),
     (a_decision_in_one_project_that_two_pools_have, "L2", 0.95),
     (two_pools, "", 0),
-    (the_user_in_two_projects, "L2", 0.95),
+    (the_user_in_two_projects, "", 0),
+    (the_user_in_a_project_and_for_all, "L2", 0.95),
     (personal(2), "L2", 0.95),
     (personal(3), "L1", 0.95),
     (personal(3, by="assistant"), "L2", 0.9089),
@@ -387,11 +393,15 @@ def test_a_record_keeps_the_change_condition_that_the_user_gave_it_G3(orchard: O
     assert orchard.curate().proposals[0].change_condition == "2 independent projects deviate"
 
 
-def test_what_several_projects_share_is_proposed_as_a_copy_for_the_user_alone_R9(orchard: Orchard) -> None:
-    the_user_in_two_projects(orchard)
+def test_what_the_user_said_in_a_project_too_is_proposed_for_the_user_by_the_personal_record_alone_R9(
+    orchard: Orchard,
+) -> None:
+    the_user_in_a_project_and_for_all(orchard)
     (proposal,) = orchard.curate().proposals
     (step,) = orchard.waiting()[0].what.steps
-    assert (proposal.pool, step.op, step.to) == ("personal", "add", "personal")
+    assert (proposal.pool, step.op, proposal.statement) == ("personal", "promote", AGAIN)
+    record = orchard.stores.records.get(step.id)
+    assert record is not None and record.pool == "personal"
 
 
 def test_a_dry_run_writes_nothing_G3(orchard: Orchard) -> None:

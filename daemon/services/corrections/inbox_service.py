@@ -7,7 +7,7 @@ stood, but retired if another record holds its key by now.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -21,6 +21,7 @@ from ....protocol.operation import (
     Decision,
     Hidden,
     Invalidated,
+    Pinned,
     Retirement,
     Unhidden,
     Updated,
@@ -38,6 +39,30 @@ from .hiding import bring_back, hide, may_hide
 from .reopening import stands, step_of, taken_back, why_retired
 
 
+class PatchProposals(Protocol):
+    """Decides proposals of patches, and shows them."""
+
+    def stands(self, proposal: ChangeProposed) -> bool:
+        """Whether the user can still decide a proposal."""
+        ...
+
+    def lines(self, proposal: ChangeProposed) -> tuple[str, ...]:
+        """Return what a proposal would change, one line each."""
+        ...
+
+    def name(self, pending: PendingProposal) -> str:
+        """Return the name of the patch that a proposal would become."""
+        ...
+
+    def accepted(self, pending: PendingProposal) -> list[AnyOperation]:
+        """Return the decision with its effects. Raises InvalidRequest. On the write thread, or for a dry run."""
+        ...
+
+    def taken_back(self, pending: PendingProposal) -> list[AnyOperation]:
+        """Return the operations that open a decided proposal again. Raises InvalidRequest. On the write thread."""
+        ...
+
+
 class InboxService(Service):
     """Proposals that wait for the user's decision."""
 
@@ -48,8 +73,10 @@ class InboxService(Service):
         stores: Stores,
         writer: Writer,
         forget: Callable[[Forget, Sequence[AnyOperation]], JobState],
+        patches: PatchProposals | None = None,
     ) -> None:
-        """`forget`: starts to forget, and commits these operations with it."""
+        """`forget`: starts to forget, and commits these operations with it; `patches`: decides proposals of patches."""
+        self._patches = patches
         self._stores, self._writer, self._start_forgetting = stores, writer, forget
 
     @property
@@ -93,7 +120,9 @@ class InboxService(Service):
         proposal = asked.what
         records = self._stores.records.many(filter(None, (proposal.record, proposal.against)))
         old, new = records.get(proposal.record), records.get(proposal.against)
-        state = asked.state if asked.state != "open" or stands(proposal, old, new) else "moot"
+        patches = self._patches if proposal.what == "patch" else None
+        is_standing = patches.stands(proposal) if patches else stands(proposal, old, new)
+        state = asked.state if asked.state != "open" or is_standing else "moot"
         return Waiting(
             id=proposal.id,
             what=proposal.what,
@@ -109,6 +138,8 @@ class InboxService(Service):
             evidence=old.provenance.spans if old else (),
             against_evidence=new.provenance.spans if new else (),
             if_nothing=_if_nothing(proposal, old) if state == "open" else "",
+            patch=patches.name(asked) if patches and state != "moot" else "",
+            lines=patches.lines(proposal) if patches else (),
         )
 
     def decide(self, request: Decide) -> Decided:
@@ -139,7 +170,8 @@ class InboxService(Service):
     def reopen(self, request: Reopen) -> Decided:
         """Take the decision on a proposal back. Raises NotFound, InvalidRequest. On the write thread."""
         asked = self._named(request.id, hint="`memd inbox --all` lists them; what was deleted permanently is gone")
-        operations = taken_back(self._stores, asked)
+        patches = self._patches if asked.what.what == "patch" and asked.state != "open" else None
+        operations = patches.taken_back(asked) if patches else taken_back(self._stores, asked)
         changes = self._changes(operations)
         self._stores.commit(operations)
         return Decided(open=self._open(), records=changes)
@@ -191,7 +223,11 @@ class InboxService(Service):
         ids = (id for proposal in proposals for id in (proposal.record, proposal.against) if id)
         records = self._stores.records.many(ids)
         changed: dict[str, Record] = {}
+        patches = self._patches
         for proposal in proposals:
+            if proposal.what == "patch" and patches is not None:
+                operations += patches.accepted(self._named(proposal.id, hint="`memd inbox` lists them"))
+                continue
             if not proposal.against:
                 operations += [_retired(proposal, records | changed), ChangeDecided(id=proposal.id, accepted=True)]
                 continue
@@ -231,6 +267,8 @@ class InboxService(Service):
                     after[operation.record.id] = operation.record.status
                 case Invalidated():
                     after[operation.id] = "retired"
+                case Pinned(id=id, pinned=True):
+                    after[id] = "active"
                 case Hidden() | Unhidden() | ChangeReopened():
                     after |= {shift.id: shift.status for shift in operation.after}
                 case _:
@@ -277,6 +315,8 @@ def _if_nothing(proposal: ChangeProposed, old: Record | None) -> str:
         return "Both stay, and an answer may have either."
     if proposal.what == "duplicate":
         return "Both stay, although they say the same."
+    if proposal.what == "patch":
+        return "The playbook stays as it is."
     if old is not None and old.status == "hidden":
         return "It stays hidden: no answer has it."
     return "It stays as it is."

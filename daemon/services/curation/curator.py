@@ -111,7 +111,11 @@ class Curator:
         for cluster in stars(said, self._stores.vector_store.get, self._differ):
             best = _best(cluster, PERSONAL)
             alike = [record for record in cluster if record is best or self._may_be_one(best, record)]
-            if len({record.pool for record in alike}) > 1 and (proposal := self._judged(alike, PERSONAL)):
+            if len({record.pool for record in alike}) < 2:
+                continue
+            if best.pool != PERSONAL:
+                self.left_out["said in several projects, but none is of your own memory"] += 1
+            elif proposal := self._judged(alike, PERSONAL):
                 yield proposal
 
     def _may_be_one(self, first: Record, second: Record) -> bool:
@@ -206,10 +210,9 @@ class Curator:
         day = from_micros(self._now)[:10]
         cadence = rules.stable_days if belief.best.volatility == "stable" else rules.semi_days
         step = PatchStep(
-            op="promote" if belief.best.pool == pool else "add",
+            op="promote",
             id=belief.best.id,
             rev=belief.best.rev,
-            to="" if belief.best.pool == pool else pool,
             layer=layer,
             confidence=confidence(instances),
             day=day,
@@ -371,16 +374,16 @@ def curated_pools(stores: Stores, is_left: Callable[[str], bool]) -> list[str]:
 
 
 def _best(cluster: Sequence[Record], pool: str) -> Record:
-    """Return the record whose words are proposed: one that is understood alone, the user's before an agent's before a
-    document's, of the pool itself, the nearest to the centre."""
+    """Return the record whose words are proposed: one of the pool that is understood alone, the user's before an agent's
+    before a document's, the nearest to the centre."""
     ranks = {"user": 0, "assistant": 1, "tool": 2, "document": 3}
     order = {record.id: place for place, record in enumerate(cluster)}
     return min(
         cluster,
         key=lambda record: (
+            record.pool != pool,
             is_leaning(record),
             ranks[record.provenance.trust],
-            record.pool != pool,
             record.status != "active",
             order[record.id],
         ),
