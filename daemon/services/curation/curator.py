@@ -374,7 +374,7 @@ def curated_pools(stores: Stores, is_left: Callable[[str], bool]) -> list[str]:
 
 
 def _best(cluster: Sequence[Record], pool: str) -> Record:
-    """Return the record whose words are proposed: one of the pool that is understood alone, the user's before an agent's
+    """Return the record whose words are proposed: one of the pool that needs no other, the user's before an agent's
     before a document's, the nearest to the centre."""
     ranks = {"user": 0, "assistant": 1, "tool": 2, "document": 3}
     order = {record.id: place for place, record in enumerate(cluster)}
