@@ -230,10 +230,12 @@ class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
 
 
 class ChangeDecided(Operation, tag="decided", frozen=True, kw_only=True):
-    """The user decided a proposal. Its consequence is in the same commit or in an earlier one (G7)."""
+    """The user decided a proposal. Its consequence is in the same commit or in an earlier one (G7). `lapsed`: nobody
+    decided it in time, so it counts as rejected."""
 
     id: str
     accepted: bool
+    lapsed: bool = False
 
 
 class ChangeReopened(Operation, tag="reopened", frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from .access import Grants, PassGranted, Revocation
 from .corrections import Inbox, JudgedRecord, Judgement, Proposed, RecordList
+from .curation import Curation
 from .dead_letters import DeadLetters
 from .decay import FadingList, Slumbered
 from .document_links import LinkList
@@ -366,7 +367,7 @@ _SessionData = (
 _IngestionData = Detail | TopicList
 _OverviewData = MemoryMap | Rhythm
 _SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
-_GovernanceData = PatchList | PatchBytes | PatchesTaken
+_GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation
 AnyData = (
     _AskData
     | _RecordData

@@ -21,6 +21,7 @@ from .corrections import (
     Restore,
     SetPersona,
 )
+from .curation import Curate
 from .dead_letters import ListLetters, Retry
 from .decay import ListFading, PutToSleep
 from .document_links import ListLinks
@@ -349,7 +350,7 @@ _Sharing = (
     | DisputeRecords
     | GetShareLog
 )
-_Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi
+_Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi | Curate
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access

@@ -45,6 +45,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "undo": ("forget", "Hide everything learned from a session or an import."),
         "redo": ("forget", "Reverse `memd undo`."),
         "inbox": ("inbox", "List, accept or reject proposed changes."),
+        "curate": ("curate", "Propose what the playbook should take in or give up."),
     },
     "Privacy": {
         "pause": ("control", "Stop capturing for a while."),

@@ -145,6 +145,7 @@ export interface ChangeDecided {
   kind: "decided";
   id: string;
   accepted: boolean;
+  lapsed?: boolean;
 }
 export interface ChangeProposed {
   kind: "proposed";
@@ -228,6 +229,38 @@ export interface Counted {
   perspective_step?: number;
   impact_share?: number;
   level_uses?: number[];
+}
+export interface CuratedEvidence {
+  type: string;
+  ref: string;
+  note: string;
+}
+export interface CuratedProposal {
+  id: string;
+  kind: "deprecate" | "merge" | "promote" | "review";
+  by: string;
+  pool: string;
+  record: string;
+  statement: string;
+  title?: string;
+  layer?: "L1" | "L2" | "L3" | "";
+  confidence?: number;
+  evidence?: CuratedEvidence[];
+  why?: string;
+  change_condition?: string;
+  against?: string;
+  against_statement?: string;
+  let_go?: string;
+  let_go_statement?: string;
+}
+export interface Curation {
+  proposals?: CuratedProposal[];
+  left_out?: [string, number][];
+  read?: number;
+  open?: number;
+  lapsed?: number;
+  notes?: string[];
+  dry_run?: boolean;
 }
 export interface CurrentState {
   pool: string;
@@ -1909,6 +1942,8 @@ export interface RequestMethods {
   takePatches(pool: string, options?: { files?: TreeFile[]; present?: string[] | null; by_user?: boolean; dry_run?: boolean }): Promise<PatchesTaken>;
   /** Let memd read a project's `.pi` folder, or take that back. Raises NotFound. */
   trustPi(pool: string, options?: { trusted?: boolean }): Promise<PatchList>;
+  /** Propose what a pool's playbook should take in, merge, review or give up (G3). Raises NotFound. */
+  curate(options?: { pool?: string; dry_run?: boolean }): Promise<Curation>;
   /** Return the progress of a job. */
   job(id: string): Promise<JobState>;
   /** Start the check of all stored data. */

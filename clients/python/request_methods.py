@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 import msgspec
 
 from ...protocol import corrections, decay, reply, request, wire
+from ...protocol.curation import Curation
 from ...protocol.document_links import LinkList, ListLinks
 from ...protocol.errors import Disabled, InvalidRequest
 from ...protocol.event import AnyEvent, Origin, Visibility
@@ -770,6 +771,10 @@ class RequestMethods:
     @sends(request.TrustPi, PatchList)
     def trust_pi(self, pool: str, *, trusted: bool = True) -> None:
         """Let memd read a project's `.pi` folder, or take that back. Raises NotFound."""
+
+    @sends(request.Curate, Curation)
+    def curate(self, pool: str = "", *, dry_run: bool = False) -> None:
+        """Propose what a pool's playbook should take in, merge, review or give up (G3). Raises NotFound."""
 
     @sends(request.GetJob, reply.JobState)
     def job(self, id: str) -> None:

@@ -27,6 +27,7 @@ from ..services.core import core_of
 from ..services.corrections.annotations import Annotations
 from ..services.corrections.corrections_service import CorrectionsService
 from ..services.corrections.inbox_service import InboxService
+from ..services.curation.curation_service import CurationService
 from ..services.distillation.distillation_service import DistillationService
 from ..services.distillation.model_selection import find
 from ..services.distillation.point_finder import WorkerPointFinder
@@ -36,6 +37,8 @@ from ..services.governance.governance_service import GovernanceService
 from ..services.governance.pin_contradictions import contradicted
 from ..services.ingestion.ingestion_service import IngestionService
 from ..services.lifecycle.lifecycle_service import LifecycleService
+from ..services.lifecycle.review import is_quiet
+from ..services.links.document_links import at_head
 from ..services.links.evidence_links import linked
 from ..services.links.links_service import LinksService
 from ..services.maintenance.maintenance_service import MaintenanceService
@@ -200,6 +203,14 @@ class Daemon:
             LinksService(stores, core.directory, world),
             SharingService(core, writer, forget=forgetting.forget_lines),
             governance,
+            CurationService(
+                core,
+                writer,
+                given=echoes.to,
+                at_head=at_head,
+                against=lifecycle.review.contradictions,
+                is_quiet=is_quiet,
+            ),
             ingestion,
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),

@@ -194,6 +194,17 @@ class ReviewJob:
             self._stores.commit(operations)
         return sum(isinstance(operation, Reviewed) for operation in operations)
 
+    def contradictions(self) -> dict[str, tuple[str, ...]]:
+        """Return the independent records against each belief that were said after its last confirmation, oldest
+        first; one a session family and day."""
+        doubtful = self._look()
+        against = self._against(doubtful)
+        beliefs = self._stores.records.many(against)
+        return {
+            id: tuple(instance.record for instance in _one_each(against[id], _confirmed(belief)))
+            for id, belief in beliefs.items()
+        }
+
     def _proposed(self, belief: Record, newest: Instance, why: str) -> Iterator[ChangeProposed]:
         id = proposal_id(belief.id, newest.record)
         if self._stores.inbox.get(id) is None:
@@ -238,6 +249,15 @@ class ReviewJob:
         project = session.opened.project if session else record.pool
         family = session.family if session else said.source
         return Instance(record.id, micros(said.said_at), said.said_at[:10], said.source, family, project)
+
+
+def _one_each(said: Iterable[Instance], after: int) -> Iterator[Instance]:
+    """Yield the instances after a time, no two of one family or of one day."""
+    seen: set[str] = set()
+    for instance in sorted(said, key=lambda instance: instance.at):
+        if instance.at > after and seen.isdisjoint((instance.family, instance.day)):
+            seen.update((instance.family, instance.day))
+            yield instance
 
 
 def _confirmed(belief: Record) -> int:

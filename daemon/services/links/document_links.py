@@ -100,6 +100,31 @@ def state_of(
     return ("fresh" if _is_same(link, link.path, content, holds) else "changed"), link.path
 
 
+class HeadFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as HEAD has it. `path`: below `root`, the top folder of its repository; `commit`: the hash of the commit
+    that changed it last, made on `day` (such as 2026-01-31)."""
+
+    text: str
+    path: str
+    root: str
+    commit: str
+    day: str
+
+
+def at_head(file: str) -> HeadFile | None:
+    """Return an absolute path's file at HEAD, None if no commit of the branch has it."""
+    root = root_of(Path(file))
+    try:
+        path = _place(root, os.path.relpath(file, root))
+    except ValueError:
+        return None
+    content = _git(root, "show", f"HEAD:{path}") if path else None
+    last = (_git(root, "log", "-1", "--format=%H %as", "HEAD", "--", path) or "").split()
+    if content is None or len(last) != 2 or len(content) > LIMIT:
+        return None
+    return HeadFile(text=content, path=path, root=str(root), commit=last[0], day=last[1])
+
+
 def drop_documents() -> None:
     """Drop the documents that were parsed last from memory."""
     _sections.cache_clear()
