@@ -17,6 +17,7 @@ from .ingestion import Detail, TopicList
 from .map import MemoryMap, Rhythm
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .pauses import Pauses, PauseState, Skip
+from .policy import PolicyState
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
@@ -366,7 +367,7 @@ _SessionData = (
 _IngestionData = Detail | TopicList
 _OverviewData = MemoryMap | Rhythm
 _SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
-_GovernanceData = PatchList | PatchBytes | PatchesTaken
+_GovernanceData = PatchList | PatchBytes | PatchesTaken | PolicyState
 AnyData = (
     _AskData
     | _RecordData

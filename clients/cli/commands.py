@@ -62,6 +62,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "leave": ("scope", "Stop reading a project's memory, or start again."),
         "share": ("share", "Share a project's memory with those who share its repository."),
         "agent": ("scope", "List agents with their own memory, or create one."),
+        "policy": ("policy", "Show a project's policy, accept it, or check a file."),
         "session": ("session", "List or find sessions; show, summarise or read one."),
     },
     "Data": {

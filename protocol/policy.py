@@ -1,0 +1,260 @@
+"""A pool's policy: the values of `.pi/pi.config.yaml`, and the requests about it (G2, G3, Q11).
+
+Invariants: the defaults are those of a pool without a policy; a project's file is only stricter than they are until the
+user accepts what it loosens; only the user sends these requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+
+from .record import Layer
+from .request_fields import Request
+
+POLICY_FILE = ".pi/pi.config.yaml"
+"""Where the policy lies in a repository."""
+
+LENS_FILE = ".pi.project.yaml"
+"""The file that says what one part of a repository needs from its pool (P6)."""
+
+POLICY_BYTES = 64_000
+
+Records = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
+Times = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Days = Annotated[int, msgspec.Meta(ge=1, le=36_500)]
+Boost = Annotated[float, msgspec.Meta(ge=0, le=10)]
+Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
+Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=64)]
+Role = Literal["curator", "maintainer"]
+
+SAME_TAG: dict[str, frozenset[str]] = {
+    "preferences": frozenset({"preference", "persona"}),
+    "identity": frozenset({"identity", "persona"}),
+    "constraints": frozenset({"principle", "convention"}),
+    "workflow": frozenset({"convention", "procedure"}),
+    "playbook": frozenset({"convention", "procedure", "lesson"}),
+    "architecture": frozenset({"decision"}),
+    "domain": frozenset({"fact", "purpose", "lesson"}),
+}
+"""The types of memd's records that count as a tag of a policy, beside the tag itself."""
+
+
+class IdentityLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """L1. `allowed_tags`: () for any."""
+
+    max_records: Records = 40
+    allowed_tags: Tags = ()
+    write_policy: Literal["manual_or_curator_only", "manual_only"] = "manual_or_curator_only"
+
+
+class PlaybookLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """L2. `allowed_tags`: () for any."""
+
+    max_records: Records = 300
+    allowed_tags: Tags = ()
+    write_policy: Literal["curator_or_maintainer_only", "curator_only", "manual_only"] = "curator_or_maintainer_only"
+
+
+class ProjectLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """L3. `capturer_only`: an agent reads, and only memd's own capture writes."""
+
+    max_records_per_project: Records = 2_000
+    write_policy: Literal["auto_ok", "capturer_only"] = "auto_ok"
+
+
+class Layers(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of each layer."""
+
+    identity: IdentityLayer = msgspec.field(default=IdentityLayer(), name="L1")
+    playbook: PlaybookLayer = msgspec.field(default=PlaybookLayer(), name="L2")
+    project: ProjectLayer = msgspec.field(default=ProjectLayer(), name="L3")
+
+
+class ToPlaybook(msgspec.Struct, frozen=True, kw_only=True):
+    """What a record needs to be proposed for L2."""
+
+    requires_evidence_count: Times = 2
+    min_confidence: Share = 0.75
+
+
+class ToIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a record needs to be proposed for L1."""
+
+    requires_evidence_count: Times = 3
+    min_confidence: Share = 0.85
+
+
+class Deprecation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a record needs to be proposed for deprecation."""
+
+    contradiction_evidence_required: Times = 1
+
+
+class ConfidenceRules(msgspec.Struct, frozen=True, kw_only=True):
+    """When a role may propose."""
+
+    promote_to_L2: ToPlaybook = ToPlaybook()
+    promote_to_L1: ToIdentity = ToIdentity()
+    deprecate: Deprecation = Deprecation()
+
+
+class Decay(msgspec.Struct, frozen=True, kw_only=True):
+    """Active days after which an unused record of L3 has faded."""
+
+    L3_after_days: Days = 45
+
+
+class ReviewPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Calendar days after which records are looked at again."""
+
+    semi_stable_days: Days = 30
+    stable_days: Days = 120
+    decay: Decay = Decay()
+
+
+class TimeWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """Days of L3 in a context package."""
+
+    L3_default: Days = 14
+
+
+class Retrieval(msgspec.Struct, frozen=True, kw_only=True):
+    """What a context package has. `always_load`: files whose records are always part of it; L1 always is."""
+
+    always_load: Annotated[tuple[str, ...], msgspec.Meta(max_length=32)] = ()
+    tag_boost: dict[Tag, Boost] = {}
+    time_window_days: TimeWindow = TimeWindow()
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """The policy of a pool."""
+
+    layers: Layers = Layers()
+    confidence_rules: ConfidenceRules = ConfidenceRules()
+    review_policy: ReviewPolicy = ReviewPolicy()
+    retrieval: Retrieval = Retrieval()
+
+    def allows(self, layer: Layer, tags: Iterable[str]) -> bool:
+        """Whether a record with these tags may be proposed for a layer."""
+        allowed = {"L1": self.layers.identity.allowed_tags, "L2": self.layers.playbook.allowed_tags}.get(layer, ())
+        return not allowed or has_tag(allowed, tags)
+
+    def may_propose(self, layer: Layer, role: Role) -> bool:
+        """Whether a role may propose changes of a layer."""
+        if layer == "L1":
+            return role == "curator" and self.layers.identity.write_policy != "manual_only"
+        written_by = self.layers.playbook.write_policy
+        return written_by == "curator_or_maintainer_only" or (written_by == "curator_only" and role == "curator")
+
+    @property
+    def agent_only_reads(self) -> bool:
+        """Whether an agent's tool may write nothing into the pool (G1)."""
+        return self.layers.project.write_policy == "capturer_only"
+
+
+def has_tag(wanted: Iterable[str], tags: Iterable[str]) -> bool:
+    """Whether a record with these tags has one of the wanted ones, by its name or by its type."""
+    own = {tag.lower() for tag in tags}
+    return any(tag.lower() in own or not own.isdisjoint(SAME_TAG.get(tag.lower(), ())) for tag in wanted)
+
+
+class Thresholds(NamedTuple):
+    """The numbers of a policy that promotion and deprecation use."""
+
+    identity_evidence: int = 3
+    identity_confidence: float = 0.85
+    playbook_evidence: int = 2
+    playbook_confidence: float = 0.75
+    contradictions: int = 1
+    identity_records: int = 40
+    playbook_records: int = 300
+    project_records: int = 2_000
+
+
+def thresholds(policy: Policy) -> Thresholds:
+    """Return the numbers of a policy."""
+    rules, layers = policy.confidence_rules, policy.layers
+    return Thresholds(
+        rules.promote_to_L1.requires_evidence_count,
+        rules.promote_to_L1.min_confidence,
+        rules.promote_to_L2.requires_evidence_count,
+        rules.promote_to_L2.min_confidence,
+        rules.deprecate.contradiction_evidence_required,
+        layers.identity.max_records,
+        layers.playbook.max_records,
+        layers.project.max_records_per_project,
+    )
+
+
+# --- requests --------------------------------------------------------------------------------------------------------
+class GetPolicy(Request, tag="policy", frozen=True, kw_only=True):
+    """Return the policy of a pool, or of the project of the folder `cwd`."""
+
+    pool: str = ""
+    cwd: str = ""
+
+
+class CheckPolicy(Request, tag="check_policy", frozen=True, kw_only=True):
+    """Return what these bytes would be as a policy file; it changes nothing. `pool` and `cwd` as in `policy`."""
+
+    data: Annotated[bytes, msgspec.Meta(max_length=2_000_000)]
+    pool: str = ""
+    cwd: str = ""
+
+
+class AcceptPolicy(Request, tag="accept_policy", frozen=True, kw_only=True):
+    """Let a pool's policy file loosen what it asks for. `digest`: of the text that the user saw. Raises InvalidRequest
+    if the file is another one by now."""
+
+    digest: str
+    pool: str = ""
+    cwd: str = ""
+
+
+class Loosened(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that a file makes looser than the default: its name, the default, and what the file asks for."""
+
+    rule: str
+    default: str
+    asked: str
+
+
+class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Reply to the requests about a policy. `policy`: what is in force, or with `check_policy` would be.
+
+    `file`: where the file lies, "" for none; `digest`: of its text; `trusted`: memd reads the project's `.pi` folder;
+    `accepted`: the user accepted what it loosens; `loosened`: the rules that it loosens, in force only if `accepted`;
+    `problem`: why memd does not take the file, while the policy before stays; `notes`: keys that memd does not know.
+    """
+
+    pool: str
+    policy: Policy
+    title: str = ""
+    file: str = ""
+    digest: str = ""
+    trusted: bool = False
+    accepted: bool = False
+    loosened: tuple[Loosened, ...] = ()
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+
+
+# --- the lens of a part of a repository ------------------------------------------------------------------------------
+class MemoryScope(msgspec.Struct, frozen=True, kw_only=True):
+    """What a part of a repository needs. `L2_tags`: () for the whole playbook; `L3_paths`: recent records whose links
+    lie there come first."""
+
+    L2_tags: Tags = ()
+    L3_paths: Annotated[tuple[str, ...], msgspec.Meta(max_length=64)] = ()
+
+
+class ProjectLens(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `.pi.project.yaml` (P6)."""
+
+    project_slug: Annotated[str, msgspec.Meta(max_length=80, pattern=r"^[A-Za-z0-9._-]*$")] = ""
+    domains: Tags = ()
+    memory_scope: MemoryScope = MemoryScope()
