@@ -1791,221 +1791,221 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | ReflectionAsked | SentPart | Ran | SessionStarted | SessionEnded)[], options?: { surface?: "hook" | "mcp" | "user" }): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | ReflectionAsked | SentPart | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
-  distil(options?: { surface?: "hook" | "mcp" | "user" }): Promise<Done>;
+  distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */
-  pause(options?: { surface?: "hook" | "mcp" | "user"; folder?: string; for_s?: number }): Promise<Pauses>;
+  pause(options?: { folder?: string; for_s?: number }): Promise<Pauses>;
   /** End the pause of this folder, or the one that holds everywhere. Raises NotFound. */
-  resume(options?: { surface?: "hook" | "mcp" | "user"; folder?: string }): Promise<Pauses>;
+  resume(options?: { folder?: string }): Promise<Pauses>;
   /** List the captures that could not be distilled (P-12). */
-  deadLetters(options?: { surface?: "hook" | "mcp" | "user"; limit?: number }): Promise<DeadLetters>;
+  deadLetters(options?: { limit?: number }): Promise<DeadLetters>;
   /** Start to distil failed captures again (P-12). Raises NotFound, InvalidRequest. */
-  retry(options?: { surface?: "hook" | "mcp" | "user"; ids?: number[]; all?: boolean }): Promise<JobState>;
+  retry(options?: { ids?: number[]; all?: boolean }): Promise<JobState>;
   /** Find the memories that answer a question, each with its source (Q2). `protocol.recall.Recall` has the fields' meanings. */
-  recall(query: string, options?: { surface?: "hook" | "mcp" | "user"; cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string; believed_at?: string; document?: string; keywords?: string[]; perspective?: string; agent?: string; threshold?: number; types?: string[]; by_chance?: boolean; deep?: boolean }): Promise<Recalled>;
+  recall(query: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string; believed_at?: string; document?: string; keywords?: string[]; perspective?: string; agent?: string; threshold?: number; types?: string[]; by_chance?: boolean; deep?: boolean }): Promise<Recalled>;
   /** Rate an answer, named by its `recall`, or records, and tell how the task ended (T3, T4). Raises NotFound, InvalidRequest. */
-  feedback(options?: { surface?: "hook" | "mcp" | "user"; recall?: string; used?: string[]; helpful?: string[]; wrong?: string[]; failed?: boolean; outcome?: "" | "failure" | "prevented" | "success"; perspective?: string; learned?: { [name: string]: string } | null }): Promise<FeedbackTaken>;
+  feedback(options?: { recall?: string; used?: string[]; helpful?: string[]; wrong?: string[]; failed?: boolean; outcome?: "" | "failure" | "prevented" | "success"; perspective?: string; learned?: { [name: string]: string } | null }): Promise<FeedbackTaken>;
   /** List records that were returned at least `least` times and never used (Q9). Raises NotFound. */
-  neverUsed(options?: { surface?: "hook" | "mcp" | "user"; pools?: string[]; least?: number; limit?: number }): Promise<UnusedList>;
+  neverUsed(options?: { pools?: string[]; least?: number; limit?: number }): Promise<UnusedList>;
   /** Return one record by its id or an unambiguous prefix of it, as of a time (Q12). Raises NotFound. */
-  get(id: string, options?: { surface?: "hook" | "mcp" | "user"; as_of?: string; believed_at?: string }): Promise<MemoryRecord>;
+  get(id: string, options?: { as_of?: string; believed_at?: string }): Promise<MemoryRecord>;
   /** Return a page of records, newest first. */
-  list(options?: { surface?: "hook" | "mcp" | "user"; pools?: string[]; kinds?: ("edge" | "fact" | "note" | "persona" | "procedure")[]; statuses?: ("active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired")[]; type?: string; document?: string; key?: string; since?: string; until?: string; as_of?: string; believed_at?: string; after?: string; limit?: number }): Promise<Page>;
+  list(options?: { pools?: string[]; kinds?: ("edge" | "fact" | "note" | "persona" | "procedure")[]; statuses?: ("active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired")[]; type?: string; document?: string; key?: string; since?: string; until?: string; as_of?: string; believed_at?: string; after?: string; limit?: number }): Promise<Page>;
   /** Explain a record: its captured lines and every decision on it (R4). */
-  why(id: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<Explained>;
+  why(id: string): Promise<Explained>;
   /** Return every version of a record (T1). Raises NotFound. */
-  history(id: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<History>;
+  history(id: string): Promise<History>;
   /** List the statements about a subject in order of world time (T1). Raises InvalidRequest. */
-  timeline(subject: string, options?: { surface?: "hook" | "mcp" | "user"; cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number }): Promise<RecordList>;
+  timeline(subject: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number }): Promise<RecordList>;
   /** Return the pools with their topics, or what is near a record or a thing (U4). Raises NotFound. */
-  map(options?: { surface?: "hook" | "mcp" | "user"; pools?: string[]; around?: string; hops?: number; as_of?: string; believed_at?: string; limit?: number }): Promise<MemoryMap>;
+  map(options?: { pools?: string[]; around?: string; hops?: number; as_of?: string; believed_at?: string; limit?: number }): Promise<MemoryMap>;
   /** Return how much was learnt and retired when, and the changes beside a time (Q12). Raises InvalidRequest. */
-  rhythm(options?: { surface?: "hook" | "mcp" | "user"; pools?: string[]; clock?: "system" | "world"; since?: string; until?: string; buckets?: number; beside?: string }): Promise<Rhythm>;
+  rhythm(options?: { pools?: string[]; clock?: "system" | "world"; since?: string; until?: string; buckets?: number; beside?: string }): Promise<Rhythm>;
   /** Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. `recalled`: what a `prompt` recalled (Q13). */
-  profile(options?: { surface?: "hook" | "mcp" | "user"; cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn"; prompt?: string; as_of?: string; believed_at?: string; assuming?: MemoryRecord[] }): Promise<ProfileText>;
+  profile(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn"; prompt?: string; as_of?: string; believed_at?: string; assuming?: MemoryRecord[] }): Promise<ProfileText>;
   /** Report that a revision of the profile, or of recalled lines (`recall`), was printed into a session. */
-  printed(document: string, rev: string, options?: { surface?: "hook" | "mcp" | "user"; recall?: string }): Promise<PrintNoted>;
+  printed(document: string, rev: string, options?: { recall?: string }): Promise<PrintNoted>;
   /** List the exact texts that agents were given, newest first, and why. Raises NotFound. */
-  injected(options?: { surface?: "hook" | "mcp" | "user"; session?: string; limit?: number }): Promise<Injections>;
+  injected(options?: { session?: string; limit?: number }): Promise<Injections>;
   /** Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11). */
-  context(options?: { surface?: "hook" | "mcp" | "user"; cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string; tags?: string[]; days?: number; as_of?: string; believed_at?: string }): Promise<ContextPackage>;
+  context(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string; tags?: string[]; days?: number; as_of?: string; believed_at?: string }): Promise<ContextPackage>;
   /** Keep what an agent writes at a session's end for the next one (C1). Raises NotFound, InvalidRequest. */
-  handOver(document: string, options?: { surface?: "hook" | "mcp" | "user"; at?: string; done?: string[]; decided?: string[]; open?: string[]; closed?: string[] }): Promise<HandoverTaken>;
+  handOver(document: string, options?: { at?: string; done?: string[]; decided?: string[]; open?: string[]; closed?: string[] }): Promise<HandoverTaken>;
   /** Take what the agent of a session found worth remembering in it (W4). Raises NotFound, InvalidRequest. */
-  reflect(document: string, options?: { surface?: "hook" | "mcp" | "user"; at?: string; title?: string; statements?: Statement[]; open?: string[]; learnings?: ReflectedLearning[] }): Promise<Reflection>;
+  reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[]; learnings?: ReflectedLearning[] }): Promise<Reflection>;
   /** Return whether the agent of a session should reflect (W4); with `now`, once a session, the question. */
-  askReflection(document: string, options?: { surface?: "hook" | "mcp" | "user"; now?: boolean }): Promise<ReflectionQuestion>;
+  askReflection(document: string, options?: { now?: boolean }): Promise<ReflectionQuestion>;
   /** Begin to share a project's memory, or change how (H1). Raises NotFound, InvalidRequest. */
-  openShare(pool: string, options?: { surface?: "hook" | "mcp" | "user"; address?: string; name?: string; new_sessions?: boolean | null; dry_run?: boolean }): Promise<ShareState>;
+  openShare(pool: string, options?: { address?: string; name?: string; new_sessions?: boolean | null; dry_run?: boolean }): Promise<ShareState>;
   /** End sharing a project's memory. Raises NotFound. */
-  closeShare(pool: string, options?: { surface?: "hook" | "mcp" | "user"; withdraw?: boolean }): Promise<ShareState>;
+  closeShare(pool: string, options?: { withdraw?: boolean }): Promise<ShareState>;
   /** Return the shared projects with their authors. */
-  shares(options?: { surface?: "hook" | "mcp" | "user"; pools?: string[] }): Promise<ShareList>;
+  shares(options?: { pools?: string[] }): Promise<ShareList>;
   /** List records of a shared project that the user has not decided on. Raises NotFound. */
-  reviewShare(pool: string, options?: { surface?: "hook" | "mcp" | "user"; limit?: number }): Promise<ShareReview>;
+  reviewShare(pool: string, options?: { limit?: number }): Promise<ShareReview>;
   /** Share records with the next push, or keep them from ever going. Raises NotFound, InvalidRequest. */
-  offerRecords(pool: string, options?: { surface?: "hook" | "mcp" | "user"; ids?: string[]; all?: boolean; keep?: string[] }): Promise<Outbox>;
+  offerRecords(pool: string, options?: { ids?: string[]; all?: boolean; keep?: string[] }): Promise<Outbox>;
   /** List what the next push would send, and what waits. Raises NotFound. */
-  shareOutbox(pool: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<Outbox>;
+  shareOutbox(pool: string): Promise<Outbox>;
   /** Render the own partition, after offering what is due. Raises NotFound, InvalidRequest. */
-  prepareShare(pool: string, options?: { surface?: "hook" | "mcp" | "user"; first?: number; dry_run?: boolean }): Promise<PreparedShare>;
+  prepareShare(pool: string, options?: { first?: number; dry_run?: boolean }): Promise<PreparedShare>;
   /** Note what the remote has of the own partition. Raises NotFound, InvalidRequest. */
-  noteDelivered(pool: string, partition: string, epoch: number, count: number, options?: { surface?: "hook" | "mcp" | "user"; commit?: string }): Promise<ShareState>;
+  noteDelivered(pool: string, partition: string, epoch: number, count: number, options?: { commit?: string }): Promise<ShareState>;
   /** Begin a new own partition, because another device writes the present one too. Raises InvalidRequest. */
-  renewPartition(pool: string, head: unknown, options?: { surface?: "hook" | "mcp" | "user"; hashes?: unknown[] }): Promise<ShareState>;
+  renewPartition(pool: string, head: unknown, options?: { hashes?: unknown[] }): Promise<ShareState>;
   /** Take what another author's partition has new (H2). Raises NotFound. */
-  takePartition(pool: string, head: unknown, options?: { surface?: "hook" | "mcp" | "user"; hashes?: unknown[]; segments?: SegmentData[]; dry_run?: boolean }): Promise<PartitionTaken>;
+  takePartition(pool: string, head: unknown, options?: { hashes?: unknown[]; segments?: SegmentData[]; dry_run?: boolean }): Promise<PartitionTaken>;
   /** Trust or mute an author, or take that back. Raises NotFound. */
-  judgeAuthor(pool: string, author: string, standing: "muted" | "new" | "trusted", options?: { surface?: "hook" | "mcp" | "user" }): Promise<ShareState>;
+  judgeAuthor(pool: string, author: string, standing: "muted" | "new" | "trusted"): Promise<ShareState>;
   /** Retire shared records, and tell everybody with the next push. Raises NotFound, InvalidRequest. */
-  disputeRecords(ids: string[], options?: { surface?: "hook" | "mcp" | "user"; why?: string }): Promise<Outbox>;
+  disputeRecords(ids: string[], options?: { why?: string }): Promise<Outbox>;
   /** List what authors shared, newest first. Raises NotFound. */
-  shareLog(pool: string, options?: { surface?: "hook" | "mcp" | "user"; author?: string; limit?: number }): Promise<ShareLog>;
+  shareLog(pool: string, options?: { author?: string; limit?: number }): Promise<ShareLog>;
   /** Choose the remote model that may read ended sessions (W4). Raises InvalidRequest. */
-  useRemote(provider: string, model: string, options?: { surface?: "hook" | "mcp" | "user"; dialect?: "anthropic" | "openai" | ""; trusted?: boolean }): Promise<RemoteState>;
+  useRemote(provider: string, model: string, options?: { dialect?: "anthropic" | "openai" | ""; trusted?: boolean }): Promise<RemoteState>;
   /** Switch the remote model off, also during a call. */
-  stopRemote(options?: { surface?: "hook" | "mcp" | "user" }): Promise<RemoteState>;
+  stopRemote(): Promise<RemoteState>;
   /** Consent that the chosen model reads a pool's sessions, or withdraw it. Raises InvalidRequest, NotFound. */
-  consentRemote(pool: string, options?: { surface?: "hook" | "mcp" | "user"; days?: number; private?: boolean; withdraw?: boolean }): Promise<RemoteState>;
+  consentRemote(pool: string, options?: { days?: number; private?: boolean; withdraw?: boolean }): Promise<RemoteState>;
   /** Return the exact bodies that memd would send of a session, or sent in a call. Raises NotFound. */
-  previewRemote(options?: { surface?: "hook" | "mcp" | "user"; session?: string; call?: string }): Promise<RemotePreview>;
+  previewRemote(options?: { session?: string; call?: string }): Promise<RemotePreview>;
   /** Return the chosen remote model, the consents, today's tokens and the last calls. */
-  remote(options?: { surface?: "hook" | "mcp" | "user" }): Promise<RemoteState>;
+  remote(): Promise<RemoteState>;
   /** Return where a project or an agent stands: open items, decisions, what to watch, last sessions (C1). */
-  state(options?: { surface?: "hook" | "mcp" | "user"; cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string }): Promise<CurrentState>;
+  state(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string }): Promise<CurrentState>;
   /** Add items to the current state, close or reword some (C1). `if_rev`: the revision that the user saw. Raises NotFound, InvalidRequest. */
-  changeState(options?: { surface?: "hook" | "mcp" | "user"; cwd?: string; pools?: string[]; repository?: Repository | null; at?: string; agent?: string; add?: string[]; watch?: string[]; close?: string[]; reword?: Rewording[]; if_rev?: string }): Promise<CurrentState>;
+  changeState(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; at?: string; agent?: string; add?: string[]; watch?: string[]; close?: string[]; reword?: Rewording[]; if_rev?: string }): Promise<CurrentState>;
   /** Return whether the documents behind records have changed; `stale`: only changed and gone ones (C3). Raises NotFound. */
-  links(options?: { surface?: "hook" | "mcp" | "user"; cwd?: string; pools?: string[]; repository?: Repository | null; ids?: string[]; stale?: boolean }): Promise<LinkList>;
+  links(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; ids?: string[]; stale?: boolean }): Promise<LinkList>;
   /** Start to weigh items: the job's report has the `worth` and the `topics` of each, or one of them (W12). */
-  weighItems(texts: string[], options?: { surface?: "hook" | "mcp" | "user"; by?: "both" | "topic" | "worth" }): Promise<JobState>;
+  weighItems(texts: string[], options?: { by?: "both" | "topic" | "worth" }): Promise<JobState>;
   /** Start to summarise these turns of a document, in this order (W12). Raises NotFound. */
-  summariseDocument(document: string, options?: { surface?: "hook" | "mcp" | "user"; turns?: string[] }): Promise<JobState>;
+  summariseDocument(document: string, options?: { turns?: string[] }): Promise<JobState>;
   /** Return a passage of a summary, by default of the newest one in scope (W12). Raises NotFound. */
-  detail(number: number, options?: { surface?: "hook" | "mcp" | "user"; cwd?: string; pools?: string[]; repository?: Repository | null; summary?: string }): Promise<Detail>;
+  detail(number: number, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; summary?: string }): Promise<Detail>;
   /** Return what the memories in scope are about (W12). */
-  topics(options?: { surface?: "hook" | "mcp" | "user"; cwd?: string; pools?: string[]; repository?: Repository | null; most?: number }): Promise<TopicList>;
+  topics(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; most?: number }): Promise<TopicList>;
   /** Reword a record; the id stays. */
-  edit(id: string, text: string, options?: { surface?: "hook" | "mcp" | "user"; at?: string; dry_run?: boolean }): Promise<Remembered>;
+  edit(id: string, text: string, options?: { at?: string; dry_run?: boolean }): Promise<Remembered>;
   /** Replace a wrong record by a right one; `since`: the old one was right until then (T1). Raises NotFound, InvalidRequest. */
-  correct(id: string, text: string, options?: { surface?: "hook" | "mcp" | "user"; at?: string; since?: string; dry_run?: boolean }): Promise<Remembered>;
+  correct(id: string, text: string, options?: { at?: string; since?: string; dry_run?: boolean }): Promise<Remembered>;
   /** Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full. */
-  pin(id: string, options?: { surface?: "hook" | "mcp" | "user"; pinned?: boolean; principle?: boolean; playbook?: boolean; dry_run?: boolean }): Promise<Remembered>;
+  pin(id: string, options?: { pinned?: boolean; principle?: boolean; playbook?: boolean; dry_run?: boolean }): Promise<Remembered>;
   /** Set who the user or an agent is, or the tone; "" removes it (R1). Raises InvalidRequest. */
-  setPersona(block: "identity" | "tone", text: string, options?: { surface?: "hook" | "mcp" | "user"; at?: string; agent?: string; add?: boolean }): Promise<Remembered>;
+  setPersona(block: "identity" | "tone", text: string, options?: { at?: string; agent?: string; add?: boolean }): Promise<Remembered>;
   /** Set when to look at a record again, and what would change it (R5). Raises NotFound, InvalidRequest. */
-  planReview(id: string, options?: { surface?: "hook" | "mcp" | "user"; every_days?: number | null; change_condition?: string | null }): Promise<Remembered>;
+  planReview(id: string, options?: { every_days?: number | null; change_condition?: string | null }): Promise<Remembered>;
   /** Set what a record teaches under a perspective; "" removes it (R7). Raises NotFound, InvalidRequest. */
-  learn(id: string, perspective: string, text: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<Remembered>;
+  learn(id: string, perspective: string, text: string): Promise<Remembered>;
   /** Add files, addresses and commits to a record as evidence, or remove them (R5). Raises NotFound, InvalidRequest. */
-  addEvidence(id: string, refs: string[], options?: { surface?: "hook" | "mcp" | "user"; note?: string; remove?: boolean }): Promise<Remembered>;
+  addEvidence(id: string, refs: string[], options?: { note?: string; remove?: boolean }): Promise<Remembered>;
   /** Start to retract sessions; `redo` brings them back. */
-  undo(names: string[], options?: { surface?: "hook" | "mcp" | "user" }): Promise<JobState>;
+  undo(names: string[]): Promise<JobState>;
   /** Start to bring back the sessions that `undo` retracted. */
-  redo(names: string[], options?: { surface?: "hook" | "mcp" | "user" }): Promise<JobState>;
+  redo(names: string[]): Promise<JobState>;
   /** Ask the user to forget records; with `hide` no read shows them until the user decides. Raises NotFound. */
-  proposeForget(ids: string[], options?: { surface?: "hook" | "mcp" | "user"; by?: string; hide?: boolean }): Promise<Proposed>;
+  proposeForget(ids: string[], options?: { by?: string; hide?: boolean }): Promise<Proposed>;
   /** List the proposals that the user has to decide (T13). */
-  inbox(options?: { surface?: "hook" | "mcp" | "user"; all?: boolean; limit?: number }): Promise<Inbox>;
+  inbox(options?: { all?: boolean; limit?: number }): Promise<Inbox>;
   /** Decide a proposal, and those of `ids`, all or none; an accepted deletion is a job. Raises NotFound, InvalidRequest. */
-  decide(accept: boolean, options?: { surface?: "hook" | "mcp" | "user"; id?: string; ids?: string[]; dry_run?: boolean }): Promise<Decided>;
+  decide(accept: boolean, options?: { id?: string; ids?: string[]; dry_run?: boolean }): Promise<Decided>;
   /** Take the decision on a proposal back. Raises NotFound, InvalidRequest. */
-  reopen(id: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<Decided>;
+  reopen(id: string): Promise<Decided>;
   /** End a task (T6): fade the records of these pools, by default all, and archive the weakest. */
-  sleep(options?: { surface?: "hook" | "mcp" | "user"; pools?: string[]; dry_run?: boolean }): Promise<Slumbered>;
+  sleep(options?: { pools?: string[]; dry_run?: boolean }): Promise<Slumbered>;
   /** List the records that will be archived soon unless somebody uses them (T9). */
-  fading(options?: { surface?: "hook" | "mcp" | "user"; cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; after_days?: number }): Promise<FadingList>;
+  fading(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; after_days?: number }): Promise<FadingList>;
   /** Say that records are right, or wrong, or take that back (T1, T8). Raises NotFound, InvalidRequest. */
-  confirm(ids: string[], options?: { surface?: "hook" | "mcp" | "user"; right?: boolean; undo?: boolean; dry_run?: boolean }): Promise<Judgement>;
+  confirm(ids: string[], options?: { right?: boolean; undo?: boolean; dry_run?: boolean }): Promise<Judgement>;
   /** Make archived records active again (T7). Raises NotFound, InvalidRequest. */
-  restore(ids: string[], options?: { surface?: "hook" | "mcp" | "user" }): Promise<RecordList>;
+  restore(ids: string[]): Promise<RecordList>;
   /** List the records that `forget` would delete. Raises InvalidRequest without exactly one scope. */
-  previewForget(options?: { surface?: "hook" | "mcp" | "user"; ids?: string[]; query?: string; session?: string; source?: string; letter?: number }): Promise<ForgetPlan>;
+  previewForget(options?: { ids?: string[]; query?: string; session?: string; source?: string; letter?: number }): Promise<ForgetPlan>;
   /** Start to forget for good (T10). Raises InvalidRequest without exactly one scope. */
-  forget(options?: { surface?: "hook" | "mcp" | "user"; ids?: string[]; query?: string; session?: string; source?: string; letter?: number }): Promise<JobState>;
+  forget(options?: { ids?: string[]; query?: string; session?: string; source?: string; letter?: number }): Promise<JobState>;
   /** Start to reclaim the disk space of removed entries (P-20). */
-  compact(options?: { surface?: "hook" | "mcp" | "user" }): Promise<JobState>;
+  compact(): Promise<JobState>;
   /** Start to scan stored data with the present rules for secrets. Without `dry_run` a placeholder replaces each secret for good (P-18). */
-  scan(options?: { surface?: "hook" | "mcp" | "user"; dry_run?: boolean }): Promise<JobState>;
+  scan(options?: { dry_run?: boolean }): Promise<JobState>;
   /** List every pool with its number of records. */
-  pools(options?: { surface?: "hook" | "mcp" | "user" }): Promise<PoolList>;
+  pools(): Promise<PoolList>;
   /** Return the pool of a folder and the evidence for it (P3). */
-  whyScope(cwd: string, options?: { surface?: "hook" | "mcp" | "user"; repository?: Repository | null }): Promise<Scope>;
+  whyScope(cwd: string, options?: { repository?: Repository | null }): Promise<Scope>;
   /** Bind a folder to a pool; without one, to a new pool of its own. Raises NotFound. */
-  bindScope(cwd: string, options?: { surface?: "hook" | "mcp" | "user"; at?: string; pool?: string; title?: string; join?: boolean; repository?: Repository | null }): Promise<Bound>;
+  bindScope(cwd: string, options?: { at?: string; pool?: string; title?: string; join?: boolean; repository?: Repository | null }): Promise<Bound>;
   /** Move records into another pool, all or none. Raises NotFound. */
-  moveRecords(ids: string[], options?: { surface?: "hook" | "mcp" | "user"; pool?: string; copy?: boolean; visibility?: "organisation" | "private" | "shared" | ""; dry_run?: boolean }): Promise<RecordsMoved>;
+  moveRecords(ids: string[], options?: { pool?: string; copy?: boolean; visibility?: "organisation" | "private" | "shared" | ""; dry_run?: boolean }): Promise<RecordsMoved>;
   /** Leave a project, or come back to it (P4). Raises NotFound. */
-  leave(options?: { surface?: "hook" | "mcp" | "user"; at?: string; cwd?: string; pool?: string; back?: boolean; repository?: Repository | null }): Promise<Left>;
+  leave(options?: { at?: string; cwd?: string; pool?: string; back?: boolean; repository?: Repository | null }): Promise<Left>;
   /** Open an agent's own pool, or change its role and perspectives (P5). Raises InvalidRequest. */
-  openAgent(agent: string, options?: { surface?: "hook" | "mcp" | "user"; role?: string; perspectives?: string[] }): Promise<Agent>;
+  openAgent(agent: string, options?: { role?: string; perspectives?: string[] }): Promise<Agent>;
   /** Sign a pass (A1); with `back`, show again the records of revoked `sources`. Raises NotFound. */
-  grant(options?: { surface?: "hook" | "mcp" | "user"; subject?: string; pools?: string[]; sources?: string[]; for_s?: number; back?: boolean }): Promise<PassGranted>;
+  grant(options?: { subject?: string; pools?: string[]; sources?: string[]; for_s?: number; back?: boolean }): Promise<PassGranted>;
   /** Void a pass, or hide everything that was derived from a source (A3). Raises NotFound. */
-  revoke(options?: { surface?: "hook" | "mcp" | "user"; id?: string; source?: string }): Promise<Revocation>;
+  revoke(options?: { id?: string; source?: string }): Promise<Revocation>;
   /** List every grant and every revoked source. */
-  grants(options?: { surface?: "hook" | "mcp" | "user" }): Promise<Grants>;
+  grants(): Promise<Grants>;
   /** List sessions, the latest first; of one host, or those that have not ended. */
-  sessions(options?: { surface?: "hook" | "mcp" | "user"; host?: string; is_open?: boolean; limit?: number }): Promise<SessionPage>;
+  sessions(options?: { host?: string; is_open?: boolean; limit?: number }): Promise<SessionPage>;
   /** Return a session's contents and the records it produced. Raises NotFound. */
-  session(id: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<SessionOutcome>;
+  session(id: string): Promise<SessionOutcome>;
   /** Return what a session asked, did, taught and left open, in its own words (C2). Raises NotFound. */
-  summary(id: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<Summary>;
+  summary(id: string): Promise<Summary>;
   /** Return the sessions that have some words in their title or their turns, best first (C2). */
-  findSessions(words: string, options?: { surface?: "hook" | "mcp" | "user"; host?: string; limit?: number }): Promise<SessionsFound>;
+  findSessions(words: string, options?: { host?: string; limit?: number }): Promise<SessionsFound>;
   /** Return turns of a session in order, around one or from the first, with the records that cite them. Raises NotFound. */
-  transcript(id: string, options?: { surface?: "hook" | "mcp" | "user"; around?: string; limit?: number }): Promise<SessionTurns>;
+  transcript(id: string, options?: { around?: string; limit?: number }): Promise<SessionTurns>;
   /** List every setting with its value and its source (U6). */
-  settings(options?: { surface?: "hook" | "mcp" | "user" }): Promise<SettingList>;
+  settings(): Promise<SettingList>;
   /** Write a setting into memd.toml, or remove it there, and apply it. Raises BadConfig. */
-  putSetting(name: string, options?: { surface?: "hook" | "mcp" | "user"; value?: string | null }): Promise<SettingList>;
+  putSetting(name: string, options?: { value?: string | null }): Promise<SettingList>;
   /** Return what the daemon did after event `after`. Where that is nothing, wait for it this long (U9). */
-  activity(options?: { surface?: "hook" | "mcp" | "user"; after?: number; limit?: number; wait_ms?: number }): Promise<ActivityPage>;
+  activity(options?: { after?: number; limit?: number; wait_ms?: number }): Promise<ActivityPage>;
   /** Return the daemon's last activity, its backlog and its failures (U6). */
-  status(options?: { surface?: "hook" | "mcp" | "user" }): Promise<StatusText>;
+  status(): Promise<StatusText>;
   /** Stop the daemon after it has finished the acknowledged work. */
-  stop(options?: { surface?: "hook" | "mcp" | "user" }): Promise<Done>;
+  stop(): Promise<Done>;
   /** Return the operations after `after`, in order (W8). Where there are none, wait for them this long (U9). */
-  journal(options?: { surface?: "hook" | "mcp" | "user"; after?: number; limit?: number; wait_ms?: number }): Promise<Journaled>;
+  journal(options?: { after?: number; limit?: number; wait_ms?: number }): Promise<Journaled>;
   /** List the patches of a pool, by day (G2). Raises NotFound. */
-  patches(pool: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<PatchList>;
+  patches(pool: string): Promise<PatchList>;
   /** Return a patch of this home, or of a proposal, as a file. Raises NotFound. */
-  patch(pool: string, patch: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<PatchBytes>;
+  patch(pool: string, patch: string): Promise<PatchBytes>;
   /** Turn a proposal into a patch file that others decide. Raises NotFound, InvalidRequest. */
-  sendPatch(pool: string, proposal: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<PatchBytes>;
+  sendPatch(pool: string, proposal: string): Promise<PatchBytes>;
   /** Make one patch of the playbook's records that no patch states yet. Raises NotFound. */
-  publishPlaybook(pool: string, options?: { surface?: "hook" | "mcp" | "user"; dry_run?: boolean }): Promise<PatchBytes>;
+  publishPlaybook(pool: string, options?: { dry_run?: boolean }): Promise<PatchBytes>;
   /** Take the new patches of a committed tree (G2). Raises NotFound, InvalidRequest. */
-  takePatches(pool: string, options?: { surface?: "hook" | "mcp" | "user"; files?: TreeFile[]; present?: string[] | null; by_user?: boolean; dry_run?: boolean }): Promise<PatchesTaken>;
+  takePatches(pool: string, options?: { files?: TreeFile[]; present?: string[] | null; by_user?: boolean; dry_run?: boolean }): Promise<PatchesTaken>;
   /** Let memd read a project's `.pi` folder, or take that back. Raises NotFound. */
-  trustPi(pool: string, options?: { surface?: "hook" | "mcp" | "user"; trusted?: boolean }): Promise<PatchList>;
+  trustPi(pool: string, options?: { trusted?: boolean }): Promise<PatchList>;
   /** Return the policy of a pool, or of a folder's project. Raises NotFound. */
-  policy(options?: { surface?: "hook" | "mcp" | "user"; pool?: string; cwd?: string }): Promise<PolicyState>;
+  policy(options?: { pool?: string; cwd?: string }): Promise<PolicyState>;
   /** Return what these bytes would be as a policy file; nothing changes. Raises NotFound. */
-  checkPolicy(data: unknown, options?: { surface?: "hook" | "mcp" | "user"; pool?: string; cwd?: string }): Promise<PolicyState>;
+  checkPolicy(data: unknown, options?: { pool?: string; cwd?: string }): Promise<PolicyState>;
   /** Let the policy file of this digest loosen what it asks for. Raises NotFound, InvalidRequest. */
-  acceptPolicy(digest: string, options?: { surface?: "hook" | "mcp" | "user"; pool?: string; cwd?: string }): Promise<PolicyState>;
+  acceptPolicy(digest: string, options?: { pool?: string; cwd?: string }): Promise<PolicyState>;
   /** Return the progress of a job. */
-  job(id: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<JobState>;
+  job(id: string): Promise<JobState>;
   /** Start the check of all stored data. */
-  verify(options?: { surface?: "hook" | "mcp" | "user" }): Promise<JobState>;
+  verify(): Promise<JobState>;
   /** Start to rebuild a projection, or all of them (U3). */
-  rebuild(options?: { surface?: "hook" | "mcp" | "user"; name?: string }): Promise<JobState>;
+  rebuild(options?: { name?: string }): Promise<JobState>;
   /** List the models, and the progress of a change to another one (P-14). */
-  models(options?: { surface?: "hook" | "mcp" | "user" }): Promise<ModelList>;
+  models(): Promise<ModelList>;
   /** Start to check and select the model in an absolute path, or the package's own (P-14). */
-  useModel(folder: string, options?: { surface?: "hook" | "mcp" | "user" }): Promise<JobState>;
+  useModel(folder: string): Promise<JobState>;
   /** Start a backup into an absolute path, or into memd's own folder, which retains the newest `keep`. */
-  backup(options?: { surface?: "hook" | "mcp" | "user"; to?: string; keep?: number }): Promise<JobState>;
+  backup(options?: { to?: string; keep?: number }): Promise<JobState>;
   /** List the finished backups in a folder, by default memd's own. */
-  backups(options?: { surface?: "hook" | "mcp" | "user"; folder?: string }): Promise<BackupList>;
+  backups(options?: { folder?: string }): Promise<BackupList>;
   /** Start the archive's retention (T10). */
-  expire(options?: { surface?: "hook" | "mcp" | "user"; dry_run?: boolean }): Promise<JobState>;
+  expire(options?: { dry_run?: boolean }): Promise<JobState>;
   /** Return the bytes on disk by part. */
-  diskUsage(options?: { surface?: "hook" | "mcp" | "user" }): Promise<DiskUse>;
+  diskUsage(): Promise<DiskUse>;
   /** Return a page of records with their history (P-25); `shareable`: only those that may leave. */
-  export(options?: { surface?: "hook" | "mcp" | "user"; pools?: string[]; after?: string; limit?: number; shareable?: boolean }): Promise<ExportPage>;
+  export(options?: { pools?: string[]; after?: string; limit?: number; shareable?: boolean }): Promise<ExportPage>;
   /** Add exported records, which are durable when this returns. */
-  importRecords(records: ExportedRecord[], options?: { surface?: "hook" | "mcp" | "user"; sessions?: SessionOpened[]; pools?: PoolOpened[] }): Promise<RecordsImported>;
+  importRecords(records: ExportedRecord[], options?: { sessions?: SessionOpened[]; pools?: PoolOpened[] }): Promise<RecordsImported>;
 }

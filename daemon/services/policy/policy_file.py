@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import accumulate
-from math import isfinite
 from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -70,13 +69,10 @@ def yaml_values(data: bytes, redact: Callable[[str], str]) -> dict[str, Any]:
 def converted(values: Mapping[str, Any], type: type[T]) -> T:
     """Return values as a type. Raises BadConfig."""
     try:
-        made = msgspec.convert(values, type)
+        return msgspec.convert(values, type)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).replace("`", "").rpartition(" - at $.")
         raise BadConfig(f"{path}: {problem}" if path else str(error), hint="docs/POLICY.md lists the values") from error
-    if any(not isfinite(number) for number in _numbers(values)):
-        raise BadConfig("a number is not finite", hint="write a plain number")
-    return made
 
 
 def unknown_keys(values: Mapping[str, Any], type: type, path: str = "", known: tuple[str, ...] = ()) -> Iterator[str]:
@@ -149,17 +145,6 @@ def _over(base: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged[key] = value
     return merged
-
-
-def _numbers(value: object) -> Iterator[float]:
-    if isinstance(value, float):
-        yield value
-    elif isinstance(value, dict):
-        for below in cast("dict[object, object]", value).values():
-            yield from _numbers(below)
-    elif isinstance(value, list):
-        for below in cast("list[object]", value):
-            yield from _numbers(below)
 
 
 def _not_loaded(policy: Policy) -> Iterator[str]:
