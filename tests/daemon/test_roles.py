@@ -84,9 +84,10 @@ def test_only_the_user_decides_G1(daemon: Daemon, request_type: type[Request]) -
 def test_the_table_names_every_surface_but_the_user_and_only_requests_that_exist() -> None:
     assert set(MAY_SEND) == set(SURFACES) - {"user"}
     assert all(allowed <= set(REQUESTS) for allowed in MAY_SEND.values())
-    assert AGENT_READS.isdisjoint(AGENT_WRITES) and {
-        request for request in MAY_SEND["mcp"] if request not in AGENT_READS
-    } == AGENT_WRITES
+    assert (
+        AGENT_READS.isdisjoint(AGENT_WRITES)
+        and {request for request in MAY_SEND["mcp"] if request not in AGENT_READS} == AGENT_WRITES
+    )
 
 
 def test_an_older_client_is_the_user_and_an_unknown_surface_is_no_request() -> None:
