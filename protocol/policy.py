@@ -7,7 +7,7 @@ user accepts what it loosens; only the user sends these requests.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -69,9 +69,9 @@ class ProjectLayer(msgspec.Struct, frozen=True, kw_only=True):
 class Layers(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of each layer."""
 
-    identity: IdentityLayer = msgspec.field(default=IdentityLayer(), name="L1")
-    playbook: PlaybookLayer = msgspec.field(default=PlaybookLayer(), name="L2")
-    project: ProjectLayer = msgspec.field(default=ProjectLayer(), name="L3")
+    L1: IdentityLayer = IdentityLayer()
+    L2: PlaybookLayer = PlaybookLayer()
+    L3: ProjectLayer = ProjectLayer()
 
 
 class ToPlaybook(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,54 +140,31 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     def allows(self, layer: Layer, tags: Iterable[str]) -> bool:
         """Whether a record with these tags may be proposed for a layer."""
-        allowed = {"L1": self.layers.identity.allowed_tags, "L2": self.layers.playbook.allowed_tags}.get(layer, ())
+        allowed = {"L1": self.layers.L1.allowed_tags, "L2": self.layers.L2.allowed_tags}.get(layer, ())
         return not allowed or has_tag(allowed, tags)
 
     def may_propose(self, layer: Layer, role: Role) -> bool:
         """Whether a role may propose changes of a layer."""
         if layer == "L1":
-            return role == "curator" and self.layers.identity.write_policy != "manual_only"
-        written_by = self.layers.playbook.write_policy
+            return role == "curator" and self.layers.L1.write_policy != "manual_only"
+        written_by = self.layers.L2.write_policy
         return written_by == "curator_or_maintainer_only" or (written_by == "curator_only" and role == "curator")
 
     @property
     def agent_only_reads(self) -> bool:
         """Whether an agent's tool may write nothing into the pool (G1)."""
-        return self.layers.project.write_policy == "capturer_only"
+        return self.layers.L3.write_policy == "capturer_only"
+
+
+def with_types(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return tags of a policy with the types of records that count as one of them."""
+    return tuple(dict.fromkeys(name for tag in tags for name in (tag, *sorted(SAME_TAG.get(tag.lower(), ())))))
 
 
 def has_tag(wanted: Iterable[str], tags: Iterable[str]) -> bool:
     """Whether a record with these tags has one of the wanted ones, by its name or by its type."""
     own = {tag.lower() for tag in tags}
-    return any(tag.lower() in own or not own.isdisjoint(SAME_TAG.get(tag.lower(), ())) for tag in wanted)
-
-
-class Thresholds(NamedTuple):
-    """The numbers of a policy that promotion and deprecation use."""
-
-    identity_evidence: int = 3
-    identity_confidence: float = 0.85
-    playbook_evidence: int = 2
-    playbook_confidence: float = 0.75
-    contradictions: int = 1
-    identity_records: int = 40
-    playbook_records: int = 300
-    project_records: int = 2_000
-
-
-def thresholds(policy: Policy) -> Thresholds:
-    """Return the numbers of a policy."""
-    rules, layers = policy.confidence_rules, policy.layers
-    return Thresholds(
-        rules.promote_to_L1.requires_evidence_count,
-        rules.promote_to_L1.min_confidence,
-        rules.promote_to_L2.requires_evidence_count,
-        rules.promote_to_L2.min_confidence,
-        rules.deprecate.contradiction_evidence_required,
-        layers.identity.max_records,
-        layers.playbook.max_records,
-        layers.project.max_records_per_project,
-    )
+    return any(tag.lower() in own for tag in with_types(wanted))
 
 
 # --- requests --------------------------------------------------------------------------------------------------------

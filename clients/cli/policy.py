@@ -98,21 +98,24 @@ def check(
         except OSError as error:
             raise InvalidRequest(f"{file} can't be read: {error.strerror}", hint="name a readable file") from error
         state = client.check_policy(data, project, "" if project else here(cwd))
-        if state.problem:
-            answer.give(state, [styled(f"memd would refuse this file: {plain(state.problem)}", "red")])
-            raise typer.Exit(1)
-        answer.give(state, [f"{plain(str(file))} is a policy", *_open(state)])
+        verdict = f"memd would refuse this file: {plain(state.problem)}" if state.problem else "this is a policy"
+        answer.give(
+            state, [*wrapped(styled(verdict, "red" if state.problem else "green")), *_loosened(state), *_notes(state)]
+        )
+    if state.problem:
+        raise typer.Exit(1)
 
 
 def _about(state: PolicyState) -> Iterator[str]:
     name = plain_name(state.title or state.pool)
     if state.file and state.digest:
         yield styled(f"policy of {name}, from {plain(state.file)}", "bold")
+        return
+    yield styled(f"policy of {name}: the default", "bold")
+    if not state.pool.startswith("project/"):
+        yield "this folder is in no project that memd knows"
     elif not state.trusted:
-        yield styled(f"policy of {name}: the default", "bold")
-        yield from wrapped(f"memd reads no {POLICY_FILE} here: you have not trusted this project (`memd pi trust`)")
-    else:
-        yield styled(f"policy of {name}: the default", "bold")
+        yield from wrapped(f"memd reads no {POLICY_FILE} here: you have not trusted this project, see `memd pi trust`")
 
 
 def _values(state: PolicyState) -> Iterator[str]:
@@ -136,16 +139,20 @@ def _flat(values: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
 
 def _open(state: PolicyState) -> Iterator[str]:
     if state.problem:
-        yield from wrapped(
-            styled(f"memd does not take the file, and the policy before stays: {plain(state.problem)}", "red")
-        )
-    if state.loosened:
-        yield from _loosened(state)
+        problem = f"memd does not take the file, and the policy before stays: {plain(state.problem)}"
+        yield from wrapped(styled(problem, "red"))
+    yield from _loosened(state)
+    yield from _notes(state)
+
+
+def _notes(state: PolicyState) -> Iterator[str]:
     for note in state.notes:
         yield from wrapped(styled(plain(note), "yellow"))
 
 
 def _loosened(state: PolicyState) -> Iterator[str]:
+    if not state.loosened:
+        return
     if state.accepted:
         yield f"you accepted what the file loosens: {count(len(state.loosened), 'rule')}"
         return

@@ -28,7 +28,6 @@ from memd.protocol.policy import (
     CheckPolicy,
     GetPolicy,
     Policy,
-    thresholds,
 )
 from tests.daemon.living import Running, record
 
@@ -90,7 +89,11 @@ def notes(text: str) -> str:
 # --- the file --------------------------------------------------------------------------------------------------------
 def test_the_seeds_example_is_memds_default_and_loosens_nothing() -> None:
     policy = read(SEED)
-    assert thresholds(policy) == thresholds(Policy()) == (3, 0.85, 2, 0.75, 1, 40, 300, 2_000)
+    rules, layers = policy.confidence_rules, policy.layers
+    assert (rules.promote_to_L1.requires_evidence_count, rules.promote_to_L1.min_confidence) == (3, 0.85)
+    assert (rules.promote_to_L2.requires_evidence_count, rules.promote_to_L2.min_confidence) == (2, 0.75)
+    assert (layers.L1.max_records, layers.L2.max_records) == (40, 300)
+    assert layers.L3.max_records_per_project == 2_000 and rules == Policy().confidence_rules
     assert policy.review_policy == Policy().review_policy
     assert policy.retrieval.tag_boost == {"workflow": 2.0, "architecture": 1.5}
     assert loosened(policy, Policy()) == () and notes(SEED) == ""
@@ -146,7 +149,7 @@ def test_a_file_that_memd_cannot_take_is_refused_as_a_whole_with_the_reason(text
 
 def test_values_are_those_of_YAML_1_2() -> None:
     policy = read("version: 1\nlayers: {L2: {allowed_tags: [no, on, yes, '012']}}\n")
-    assert policy.layers.playbook.allowed_tags == ("no", "on", "yes", "012"), "no word becomes true or false"
+    assert policy.layers.L2.allowed_tags == ("no", "on", "yes", "012"), "no word becomes true or false"
     assert read("﻿version: 1\n") == Policy() == read("version: 1\r\n"), "a mark of byte order, line ends of Windows"
     assert DEEPEST > 4, "a policy has four levels"
 
@@ -155,7 +158,7 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one_and_kept() -> None:
     assert "did you mean layers.L2.max_records?" in notes("version: 1\nlayers: {L2: {max_record: 10}}")
     assert "did you mean retrieval?" in notes("version: 1\nretreival: {}\n")
     assert "there are: layers" in notes("version: 1\nteam: x\n")
-    assert read("version: 1\nlayers: {L2: {max_record: 10, max_records: 20}}").layers.playbook.max_records == 20
+    assert read("version: 1\nlayers: {L2: {max_record: 10, max_records: 20}}").layers.L2.max_records == 20
     assert "memd loads only" in notes("version: 1\nretrieval: {always_load: [README.md]}")
 
 
@@ -224,7 +227,7 @@ def test_each_rule_is_judged_alone() -> None:
     (rule,) = loosened(mixed, Policy())
     assert (rule.rule, rule.default, rule.asked) == ("layers.L2.max_records", "300", "500")
     held = stricter(mixed, Policy())
-    assert held.layers.playbook.max_records == 300 and held.review_policy.stable_days == 60
+    assert held.layers.L2.max_records == 300 and held.review_policy.stable_days == 60
 
 
 def test_a_records_type_counts_as_the_tag_of_a_policy() -> None:
@@ -282,7 +285,7 @@ class PolicyHome(Running):
 
     @property
     def playbook_records(self) -> int:
-        return self.service.policy(POOL).layers.playbook.max_records
+        return self.service.policy(POOL).layers.L2.max_records
 
     @property
     def set(self) -> list[PolicySet]:
@@ -332,9 +335,9 @@ def test_after_a_start_the_journal_decides_until_a_file_says_otherwise(home: Pol
     home.file.unlink()
     again = home.served()
     again._enforce()
-    assert again.policy(POOL).layers.playbook.max_records == 10, "as journaled, without a file"
+    assert again.policy(POOL).layers.L2.max_records == 10, "as journaled, without a file"
     again.look()
-    assert again.policy(POOL).layers.playbook.max_records == 300
+    assert again.policy(POOL).layers.L2.max_records == 300
 
 
 def test_a_bad_file_changes_nothing_and_the_status_says_why(home: PolicyHome) -> None:
@@ -379,7 +382,7 @@ def test_an_acceptance_covers_no_other_loosening(home: PolicyHome) -> None:
 
 def test_a_check_changes_nothing(home: PolicyHome) -> None:
     state = home.service.check(CheckPolicy(data=limit(500).encode(), pool=POOL))
-    assert [rule.asked for rule in state.loosened] == ["500"] and state.policy.layers.playbook.max_records == 300
+    assert [rule.asked for rule in state.loosened] == ["500"] and state.policy.layers.L2.max_records == 300
     assert "version" in home.service.check(CheckPolicy(data=b"a: 1", pool=POOL)).problem
     assert not home.set
 
