@@ -1,4 +1,4 @@
-"""A pool's policy: the values of `.pi/pi.config.yaml`, and the requests about it (G2, G3, Q11).
+"""A pool's policy: the values of `.pi/pi.config.yaml`, and the requests about it (G8, Q11).
 
 Invariants: the defaults are those of a pool without a policy; a project's file is only stricter than they are until the
 user accepts what it loosens; only the user sends these requests.

@@ -1,4 +1,4 @@
-"""`memd policy`: what a project's `.pi/pi.config.yaml` decides (G2, G3)."""
+"""`memd policy`: what a project's `.pi/pi.config.yaml` decides (G8)."""
 
 from __future__ import annotations
 

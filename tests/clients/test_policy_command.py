@@ -1,4 +1,4 @@
-"""`memd policy` and `memd context` in a project with a policy and a lens (G2, P6, Q11), as a user meets them."""
+"""`memd policy` and `memd context` in a project with a policy and a lens (G8, P6, Q11), as a user meets them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def project(daemon: RunningDaemon, memd: Any, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_looser_rule_waits_until_the_user_accepts_it_G2(project: Path, memd: Any) -> None:
+def test_a_looser_rule_waits_until_the_user_accepts_it_G8(project: Path, memd: Any) -> None:
     at = ("--cwd", str(project))
     shown = memd("policy", "show", *at)
     assert (

@@ -1,4 +1,4 @@
-"""The policy of a pool: what its file may contain, what it loosens, and what the daemon does with it (G2, G3, Q11)."""
+"""The policy of a pool: what its file may contain, what it loosens, and what the daemon does with it (G8, Q11)."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def limit(records: int) -> str:
     return f"version: 1\nlayers: {{L2: {{max_records: {records}}}}}\n"
 
 
-def test_a_file_of_a_project_that_the_user_does_not_trust_is_not_read_G2(home: PolicyHome) -> None:
+def test_a_file_of_a_project_that_the_user_does_not_trust_is_not_read_G8(home: PolicyHome) -> None:
     home.write(limit(10))
     assert home.playbook_records == 300 and not home.set
     assert not home.service.get(GetPolicy(pool=POOL)).trusted

@@ -1,4 +1,4 @@
-"""The policy service: what each pool's `pi.config.yaml` decides, and `memd policy` (G2, G3, Q11).
+"""The policy service: what each pool's `pi.config.yaml` decides, and `memd policy` (G8, Q11).
 
 Invariants: only the files of a project that the user trusts are read, by the daemon's background thread; the text that
 is in force is in the journal, and replay reads that, never a file; a file that memd cannot take changes nothing; what
