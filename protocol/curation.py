@@ -20,12 +20,13 @@ ROLES = frozenset({CURATOR, MAINTAINER})
 
 class LayerRule(msgspec.Struct, frozen=True, kw_only=True):
     """What a layer asks of a statement: independent evidence, confidence, and room. `tags`: one of which it needs, ()
-    for none."""
+    for none; `writers`: the roles that may propose for it."""
 
     evidence: int
     confidence: float
     most: int
     tags: tuple[str, ...] = ()
+    writers: tuple[str, ...] = (CURATOR, MAINTAINER)
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):

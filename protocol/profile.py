@@ -146,12 +146,13 @@ class Injections(msgspec.Struct, frozen=True, kw_only=True):
 class GetContext(ScopedRequest, tag="context", frozen=True, kw_only=True):
     """Return the context package of a folder: L1 in full, L2 by tag and project, L3 of the last `days` (Q11).
 
-    `tags`: only L2 records with one of them; by default all of the project, and those of the user that share a
-    frequent tag of its recent records. `as_of`, `believed_at` as in `recall` (Q12)."""
+    `tags`: only L2 records with one of them; by default what the lens of the folder needs (P6), or without one all of
+    the project, and those of the user that share a frequent tag of its recent records. `days`: 0 for the time window of
+    the project's policy. `as_of`, `believed_at` as in `recall` (Q12)."""
 
     agent: str = ""
     tags: Names = ()
-    days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 14
+    days: Annotated[int, msgspec.Meta(ge=0, le=3650)] = 0
     as_of: str = ""
     believed_at: str = ""
 
@@ -165,7 +166,8 @@ class Selected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContextPackage(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `context`: `context.md` and `selected_memory.json` (Q11). `left_out`: records over the limit."""
+    """Reply to `context`: `context.md` and `selected_memory.json` (Q11). `left_out`: records over the limit; `project`:
+    the name of the part of the repository (P6)."""
 
     context: str
     selected: tuple[Selected, ...]
@@ -173,3 +175,4 @@ class ContextPackage(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     left_out: int = 0
     note: str = ""
+    project: str = ""

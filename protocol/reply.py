@@ -18,6 +18,7 @@ from .ingestion import Detail, TopicList
 from .map import MemoryMap, Rhythm
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .pauses import Pauses, PauseState, Skip
+from .policy import PolicyState
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
@@ -367,7 +368,7 @@ _SessionData = (
 _IngestionData = Detail | TopicList
 _OverviewData = MemoryMap | Rhythm
 _SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
-_GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation
+_GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation | PolicyState
 AnyData = (
     _AskData
     | _RecordData

@@ -33,6 +33,7 @@ from .instant import Instant
 from .map import GetMap, GetRhythm
 from .operation import PoolOpened, SessionOpened
 from .pauses import Pause, Resume
+from .policy import AcceptPolicy, CheckPolicy, GetPolicy
 from .profile import GetContext, ListInjected, Printed, Profile
 from .recall import Feedback, NeverUsed, Recall
 from .record import Kind, Status
@@ -351,10 +352,11 @@ _Sharing = (
     | GetShareLog
 )
 _Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi | Curate
+_Policy = GetPolicy | CheckPolicy | AcceptPolicy
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
-AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Sharing | _Governance | _Stores | _Daemon
+AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Sharing | _Governance | _Policy | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})
 """Requests that memd answers from memory; a client waits a shorter time for them."""

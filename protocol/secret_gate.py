@@ -264,7 +264,7 @@ class SecretGate:
 def _treatment(owner: type, name: str) -> Literal["text", "identifier", "refused", "kept"]:
     if name in REFUSED.get(owner, ()):
         return "refused"
-    if name in KEPT.get(owner, ()) or (name == "token" and issubclass(owner, Request)):
+    if name in KEPT.get(owner, ()) or (name in ("token", "surface") and issubclass(owner, Request)):
         return "kept"
     return "identifier" if name in IDENTIFIERS else "text"
 

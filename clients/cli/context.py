@@ -14,7 +14,8 @@ from ...protocol.errors import Refused
 from ...protocol.profile import ContextPackage, Injections
 from .connection import PATIENCE_MS, reach
 from .options import AsOf, BelievedAt, Cwd, here, instant, path
-from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
+from .selected_memory import selected_memory
 from .wording import age, count
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -68,7 +69,12 @@ def context(
     ] = None,
     cwd: Cwd = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Only the playbook with this tag; repeatable.")] = None,
-    days: Annotated[int, typer.Option(min=1, max=3650, help="Include records of this many days.")] = 14,
+    days: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=3650, help="Include records of this many days.", show_default="as the project's policy"
+        ),
+    ] = None,
     as_of: AsOf = "",
     believed_at: BelievedAt = "",
     out: Annotated[Path | None, typer.Option("--out", parser=path, help="Write both files into this folder.")] = None,
@@ -77,8 +83,9 @@ def context(
     """Build the context package of a project.
 
     It contains all pinned records, the playbook for the given tags, and recent records. Without --out the command
-    prints the text; with --out it writes context.md and selected_memory.json. With personal records it first names both
-    files in a .gitignore in that folder, so that git does not add them to a repository.
+    prints the text; with --out it writes context.md, and selected_memory.json with the records as a .pi folder has
+    them. With personal records it first names both files in a .gitignore in that folder, so that git does not add them
+    to a repository. A file .pi.project.yaml at or above the folder chooses what this part of the project needs.
 
     \b
     Examples:
@@ -91,7 +98,7 @@ def context(
             cwd=here(cwd),
             pools=pools,
             tags=tag or (),
-            days=days,
+            days=days or 0,
             as_of=instant(as_of),
             believed_at=instant(believed_at),
         )
@@ -101,7 +108,9 @@ def context(
         is_personal = any(row.record.pool == PERSONAL for row in package.selected)
         notes = _ignored(out) if is_personal else []
         _write(out, TEXT, package.context.encode())
-        _write(out, SELECTED, msgspec.json.format(msgspec.json.encode(complete(package.selected)), indent=2) + b"\n")
+        _write(
+            out, SELECTED, msgspec.json.format(msgspec.json.encode(selected_memory(package.selected)), indent=2) + b"\n"
+        )
         size = f"{count(len(package.selected), 'record')}, about {package.tokens:,} tokens"
         answer.give(package, [f"wrote {out / TEXT} and {SELECTED}: {size}", *notes, *_left_out(package)])
 

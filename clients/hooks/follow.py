@@ -46,7 +46,7 @@ def follow(places: Places) -> int:
 
 def _round(places: Places) -> int:
     taken, size = notes.take_notes(places.state)
-    with Client(places, DEADLINE_MS) as client:
+    with Client(places, DEADLINE_MS, surface="hook") as client:
         for note in taken:
             read_on(client, note, places)
         client.drain()

@@ -259,7 +259,7 @@ class HookConnection:
     """One DEALER connection over a Unix socket: ZMTP 3.0 with the NULL mechanism. Raises Skip."""
 
     def __init__(self, path: str, end: float, greet: bool = True) -> None:
-        self.end = end
+        self.end, self.names_itself = end, True
         self._buffer = b""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._do(lambda: self._socket.connect(path))
@@ -279,7 +279,17 @@ class HookConnection:
             raise Skip("the program on memd's socket does not speak ZMTP 3")
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and return the data of its reply."""
+        """Send a request in a hook's name (G1), and return the data of its reply."""
+        if self.names_itself:
+            try:
+                return self._asked({**message, "surface": "hook"})
+            except DaemonRefusal as refusal:
+                if "surface" not in str(refusal):
+                    raise
+                self.names_itself = False  # a daemon of an older version, until its next start
+        return self._asked(message)
+
+    def _asked(self, message: dict[str, Any]) -> dict[str, Any]:
         if "MEMD_PASS" in os.environ:  # an empty one is no pass, and not the owner's either
             message = {**message, "pass": os.environ["MEMD_PASS"] or "empty"}
         body = encoded(message)

@@ -193,7 +193,7 @@ def _folder() -> str:
 def main(arguments: Sequence[str]) -> int:
     """Run the server; return the exit code."""
     try:
-        with Client(deadline_ms=DEADLINE_MS) as client:
+        with Client(deadline_ms=DEADLINE_MS, surface="mcp") as client:
             more = [name for option, name in pairwise(arguments) if option == "--tools"]
             server = Server(client, _folder(), read_only="--read-only" in arguments, more=more)
             serve(server, sys.stdin.buffer, sys.stdout.buffer)

@@ -13,7 +13,7 @@ from ...protocol.record import Record
 from ...protocol.request import QUICK, Request
 from ..python.request_methods import RequestMethod, RequestMethods
 
-_COMMON = {"v", "rid", "token"}
+_COMMON = {"v", "rid", "token", "surface"}
 _MEASUREMENT = {"options"}
 _NAMES = {"Record": "MemoryRecord"}
 """Structs whose name means another type in TypeScript."""

@@ -194,6 +194,11 @@ export interface Committed {
   subject: string;
   files?: number;
 }
+export interface ConfidenceRules {
+  promote_to_L2: ToPlaybook;
+  promote_to_L1: ToIdentity;
+  deprecate: Deprecation;
+}
 export interface ConsentState {
   pool: string;
   provider: string;
@@ -213,6 +218,7 @@ export interface ContextPackage {
   tokens: number;
   left_out: number;
   note: string;
+  project: string;
 }
 export interface Count {
   candidates: number;
@@ -288,6 +294,9 @@ export interface DeadLetters {
   letters: DeadLetter[];
   total: number;
 }
+export interface Decay {
+  L3_after_days: number;
+}
 export interface Decided {
   open: number;
   job: JobState | null;
@@ -309,6 +318,9 @@ export interface Delivered {
   count: number;
   gone?: number;
   commit?: string;
+}
+export interface Deprecation {
+  contradiction_evidence_required: number;
 }
 export interface Detail {
   summary: MemoryRecord;
@@ -519,6 +531,11 @@ export interface Hit {
   history: Belief[];
   details: number;
 }
+export interface IdentityLayer {
+  max_records: number;
+  allowed_tags: string[];
+  write_policy: "manual_only" | "manual_or_curator_only";
+}
 export interface Inbox {
   proposals: Waiting[];
   open: number;
@@ -577,6 +594,11 @@ export interface Judgement {
   records: JudgedRecord[];
   dry_run: boolean;
 }
+export interface Layers {
+  L1: IdentityLayer;
+  L2: PlaybookLayer;
+  L3: ProjectLayer;
+}
 export interface Left {
   pool: string;
   title: string;
@@ -619,6 +641,11 @@ export interface Logged {
   seq: number;
   at: number;
   operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | Checkpoint | Unknown;
+}
+export interface Loosened {
+  rule: string;
+  default: string;
+  asked: string;
 }
 export interface MapLink {
   source: number;
@@ -908,6 +935,11 @@ export interface Planned {
   at: string;
   items: PlanItem[];
 }
+export interface PlaybookLayer {
+  max_records: number;
+  allowed_tags: string[];
+  write_policy: "curator_only" | "curator_or_maintainer_only" | "manual_only";
+}
 export interface Pointed {
   type: "commitment" | "convention" | "decision" | "event" | "fact" | "identity" | "lesson" | "preference" | "procedure";
   quotes: Pointer[];
@@ -919,12 +951,30 @@ export interface Pointer {
   start: number;
   end: number;
 }
+export interface Policy {
+  layers: Layers;
+  confidence_rules: ConfidenceRules;
+  review_policy: ReviewPolicy;
+  retrieval: Retrieval;
+}
 export interface PolicySet {
   kind: "policy_set";
   pool: string;
   digest: string;
   text?: string;
   accepted?: boolean;
+}
+export interface PolicyState {
+  pool: string;
+  policy: Policy;
+  title?: string;
+  file?: string;
+  digest?: string;
+  trusted?: boolean;
+  accepted?: boolean;
+  loosened?: Loosened[];
+  problem?: string;
+  notes?: string[];
 }
 export interface PoolList {
   pools: PoolSummary[];
@@ -988,6 +1038,10 @@ export interface ProfileText {
   why?: string;
   note?: string;
   recalled?: PromptMemories | null;
+}
+export interface ProjectLayer {
+  max_records_per_project: number;
+  write_policy: "auto_ok" | "capturer_only";
 }
 export interface PromptMemories {
   text: string;
@@ -1274,6 +1328,11 @@ export interface Retried {
   turn: string;
   failed?: Failure | null;
 }
+export interface Retrieval {
+  always_load: string[];
+  tag_boost: { [name: string]: number };
+  time_window_days: TimeWindow;
+}
 export interface Returned {
   event: "returned";
   turn: string;
@@ -1286,6 +1345,11 @@ export interface Review {
   next?: string;
   change_condition?: string;
   against?: number;
+}
+export interface ReviewPolicy {
+  semi_stable_days: number;
+  stable_days: number;
+  decay: Decay;
 }
 export interface Reviewed {
   kind: "reviewed";
@@ -1662,6 +1726,17 @@ export interface Tally {
   last: number;
   impact: number;
 }
+export interface TimeWindow {
+  L3_default: number;
+}
+export interface ToIdentity {
+  requires_evidence_count: number;
+  min_confidence: number;
+}
+export interface ToPlaybook {
+  requires_evidence_count: number;
+  min_confidence: number;
+}
 export interface ToolCalled {
   event: "tool_called";
   turn: string;
@@ -1944,6 +2019,12 @@ export interface RequestMethods {
   trustPi(pool: string, options?: { trusted?: boolean }): Promise<PatchList>;
   /** Propose what a pool's playbook should take in, merge, review or give up (G3). Raises NotFound. */
   curate(options?: { pool?: string; dry_run?: boolean }): Promise<Curation>;
+  /** Return the policy of a pool, or of a folder's project. Raises NotFound. */
+  policy(options?: { pool?: string; cwd?: string }): Promise<PolicyState>;
+  /** Return what these bytes would be as a policy file; nothing changes. Raises NotFound. */
+  checkPolicy(data: unknown, options?: { pool?: string; cwd?: string }): Promise<PolicyState>;
+  /** Let the policy file of this digest loosen what it asks for. Raises NotFound, InvalidRequest. */
+  acceptPolicy(digest: string, options?: { pool?: string; cwd?: string }): Promise<PolicyState>;
   /** Return the progress of a job. */
   job(id: string): Promise<JobState>;
   /** Start the check of all stored data. */

@@ -72,7 +72,9 @@ class AsyncClient(RequestMethods):
         except Unavailable as error:
             if self._token:  # the spool is the owner's, and a pass is read-only
                 raise
-            return await asyncio.to_thread(Spool(self.places.spool).append, message, reason=error.message)
+            return await asyncio.to_thread(
+                Spool(self.places.spool).append, self._labelled(message), reason=error.message
+            )
 
     async def _connected(self) -> AsyncConnection:
         self._connecting = self._connecting or asyncio.Lock()

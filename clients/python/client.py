@@ -97,7 +97,7 @@ class Client(RequestMethods):
         except Unavailable as error:
             if self._token:  # the spool is the owner's, and a pass is read-only
                 raise
-            return self.spool.append(message, reason=error.message)
+            return self.spool.append(self._labelled(message), reason=error.message)
 
     def _connected(self, deadline: Deadline) -> Connection:
         if self._connection and self._connection.is_closed_by_peer():

@@ -26,11 +26,13 @@ from ...protocol.ingestion import Detail, GetDetail, ListTopics, SummariseDocume
 from ...protocol.map import MARKS, Clock, GetMap, GetRhythm, MemoryMap, Rhythm
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
+from ...protocol.policy import AcceptPolicy, CheckPolicy, GetPolicy, PolicyState
 from ...protocol.profile import Delivery, Trigger
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import Kind, Record, Status
 from ...protocol.reflection import ReflectedLearning, Statement
 from ...protocol.remote import CONSENT_DAYS, Dialect, RemotePreview, RemoteState
+from ...protocol.request_fields import Surface
 from ...protocol.share import (
     Outbox,
     PartitionTaken,
@@ -181,13 +183,18 @@ class RequestMethods:
     """The methods by capability. Each raises DaemonDown, DeadlineExceeded, or the daemon's own error."""
 
     def __init__(
-        self, places: Places | None = None, deadline_ms: float | None = None, token: str | None = None
+        self,
+        places: Places | None = None,
+        deadline_ms: float | None = None,
+        token: str | None = None,
+        surface: Surface = "user",
     ) -> None:
         """`token`: the access pass of the caller (A1), by default the one in `MEMD_PASS`. The daemon denies an empty
-        variable, which a failed `memd grant` leaves behind."""
+        variable, which a failed `memd grant` leaves behind. `surface`: whose requests these are (G1)."""
         self.places = places or places_here()
         self._token = _environments_pass() if token is None else token
         self._deadline_ms = deadline_ms
+        self._surface: Surface = surface
         self._rid = 0
 
     @property
@@ -198,7 +205,8 @@ class RequestMethods:
     def _encoded(self, message: request.Request) -> tuple[int, bytes, float]:
         """Return the request's number, its bytes and its deadline in ms. Raises InvalidRequest, TooLarge."""
         self._rid += 1
-        numbered = msgspec.structs.replace(message, rid=self._rid, token=message.token or self._token)
+        token = message.token or self._token
+        numbered = msgspec.structs.replace(self._labelled(message), rid=self._rid, token=token)
         try:
             body = wire.encode_request(numbered)
         except UnicodeEncodeError as error:
@@ -207,6 +215,12 @@ class RequestMethods:
             raise InvalidRequest("a number of the request is out of range", hint="send at most 64 bits") from error
         waits_ms = getattr(message, "wait_ms", 0)
         return self._rid, body, waits_ms + (self._deadline_ms or deadline_ms(message))
+
+    def _labelled(self, message: T) -> T:
+        """Return a request with this client's surface, unless it names one."""
+        if self._surface == "user" or not isinstance(message, request.Request) or message.surface != "user":
+            return message
+        return msgspec.structs.replace(message, surface=self._surface)
 
     # --- capture -------------------------------------------------------------------------------------------------
     @sends(request.Capture, reply.Taken)
@@ -775,6 +789,18 @@ class RequestMethods:
     @sends(request.Curate, Curation)
     def curate(self, pool: str = "", *, dry_run: bool = False) -> None:
         """Propose what a pool's playbook should take in, merge, review or give up (G3). Raises NotFound."""
+
+    @sends(GetPolicy, PolicyState)
+    def policy(self, pool: str = "", cwd: str = "") -> None:
+        """Return the policy of a pool, or of a folder's project. Raises NotFound."""
+
+    @sends(CheckPolicy, PolicyState)
+    def check_policy(self, data: bytes, pool: str = "", cwd: str = "") -> None:
+        """Return what these bytes would be as a policy file; nothing changes. Raises NotFound."""
+
+    @sends(AcceptPolicy, PolicyState)
+    def accept_policy(self, digest: str, pool: str = "", cwd: str = "") -> None:
+        """Let the policy file of this digest loosen what it asks for. Raises NotFound, InvalidRequest."""
 
     @sends(request.GetJob, reply.JobState)
     def job(self, id: str) -> None:

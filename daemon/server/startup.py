@@ -22,6 +22,7 @@ from ..projections.stores import Stores
 from ..services.access.access_service import AccessService
 from ..services.access.authorisation import Authorisation
 from ..services.access.passes import Passes
+from ..services.access.roles import Roles
 from ..services.capture.capture_service import CaptureService
 from ..services.core import core_of
 from ..services.corrections.annotations import Annotations
@@ -43,6 +44,7 @@ from ..services.links.evidence_links import linked
 from ..services.links.links_service import LinksService
 from ..services.maintenance.maintenance_service import MaintenanceService
 from ..services.map.map_service import MapService
+from ..services.policy.policy_service import PolicyService
 from ..services.pools.identity import Identity
 from ..services.pools.pools_service import FolderPools, PoolOpening, PoolsService
 from ..services.profile.echo_ledger import EchoLedger
@@ -106,12 +108,21 @@ class Daemon:
         identity = Identity(stores.aliases, world.monotonic, core.gate.identifier)
         folder_pools = FolderPools(identity, stores, core.directory)
         passes = Passes(places.state / "pass.key", places.config / "pass_keys", world.now)
-        self._authorisation = authorisation = Authorisation(stores, passes, core.directory, folder_pools.of)
         opening = PoolOpening(stores, identity, core.directory)
-        capture = CaptureService(core, opening, self._replies.together, self._disabled)
+        policy = PolicyService(
+            core,
+            lambda: capture.writer,
+            pool_of=lambda cwd: folder_pools.of(cwd, None)[-1],
+            root_of=lambda cwd: identity.probe(cwd).folder,
+        )
+        roles = Roles(stores, policy, core.directory.named, folder_pools.of)
+        self._authorisation = authorisation = Authorisation(
+            stores, passes, core.directory, folder_pools.of, roles.check
+        )
+        capture = CaptureService(core, opening, self._replies.together, self._disabled, roles.check)
         self._writer = writer = capture.writer
         models = EmbeddingModels(stores, writer, places.data, selection)
-        lifecycle = LifecycleService(core, writer, encode=lambda: models.sense.encode)
+        lifecycle = LifecycleService(core, writer, encode=lambda: models.sense.encode, rules_of=policy.rules)
         echoes = EchoLedger(places.state, stores.records, stores.archive, world.now, stores.changed.set)
         recall = RecallService(
             core,
@@ -131,7 +142,9 @@ class Daemon:
             search=recall,
             listener=lifecycle,
             last_sessions=last_time,
+            policy=policy,
         )
+        policy.changed.subscribe(lambda _: profile.render_again())
         distillation = DistillationService(
             core,
             writer,
@@ -179,7 +192,12 @@ class Daemon:
             contradictions=lambda records: contradicted(stores, records, models.sense.encode),
         )
         sources = StatusSources(
-            models, capture.pauses, lambda: distillation.state, lambda: settings.problem, remote.summary
+            models,
+            capture.pauses,
+            lambda: distillation.state,
+            lambda: settings.problem,
+            remote.summary,
+            lambda: policy.problems,
         )
 
         self._services: Sequence[Service] = (
@@ -210,7 +228,9 @@ class Daemon:
                 at_head=at_head,
                 against=lifecycle.review.contradictions,
                 is_quiet=is_quiet,
+                thresholds=policy.thresholds,
             ),
+            policy,
             ingestion,
             PoolsService(stores, identity, core.directory, folder_pools, world),
             AccessService(stores, passes, core.directory, corrections.sessions, world),

@@ -10,6 +10,7 @@ import pytest
 
 from memd.clients.cli.output import complete
 from memd.protocol.event import Origin
+from memd.protocol.patch_file import SeedRecord
 from memd.protocol.request import Remember
 
 AT = "2026-03-04T18:30:00+01:00"
@@ -130,7 +131,11 @@ def test_the_context_package_as_files_Q11(daemon: Any, known: list[str], memd: A
     assert told.code == 0, told.errors
     text = (tmp_path / "out" / "context.md").read_text()
     chosen = json.loads((tmp_path / "out" / "selected_memory.json").read_text())
-    assert [each["record"]["id"] for each in chosen] == known[::-1], "L1 first, then what is recent"
+    assert [each["record"]["id"][13:] for each in chosen] == [id[:8] for id in known[::-1]], "L1, then what is recent"
+    for each in chosen:
+        again = msgspec.json.encode(msgspec.convert(each["record"], SeedRecord))
+        assert json.loads(again) == each["record"], "as in files of .pi"
+    assert chosen[0]["record"]["layer"] == "L1" and chosen[0]["why"] == "L1 is always included"
     assert (
         text.index("## Identity (L1)") < text.index("Leuven") < text.index("## Recent (L3), since") < text.index("tabs")
     )

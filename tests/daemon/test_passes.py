@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jwt
@@ -234,7 +235,8 @@ def test_no_read_reaches_past_a_pass_its_pools_or_a_revoked_source_A1_A2_A3(
     lines = ProfileLines(stores.profile, stores.archive, lambda text: len(text) // 4)
     told = ProfileCache(stores.profile, lines, lambda pool: pool, access.permits).profile(reached, 100_000, 0, asking)
     assert set(told.ids) <= may_see
-    package = ContextPackager(stores.records, stores.inbox.held, lines, lambda each: 1.0, real_world().now)
+    usual: Any = SimpleNamespace(window=lambda scope: 14, loads_playbook=lambda pool: False)
+    package = ContextPackager(stores.records, stores.inbox.held, lines, lambda each: 1.0, real_world().now, usual)
     chosen = package.package(GetContext(days=3650), reached, permits)
     assert {each.record.id for each in chosen.selected} == {
         each.id for each in records if each.id in may_see and not is_imposed(each)

@@ -34,12 +34,22 @@ class FolderScope(Protocol):
 class Authorisation:
     """Authorises a request once, before its handler is called. Any thread may call it."""
 
-    def __init__(self, stores: Stores, passes: Verifier, directory: PoolDirectory, folder_scope: FolderScope) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        passes: Verifier,
+        directory: PoolDirectory,
+        folder_scope: FolderScope,
+        check_role: Callable[[Request], None] = lambda request: None,
+    ) -> None:
+        """`check_role`: raises Denied for a request that its surface may not send."""
         self._stores, self._passes, self._directory, self._folder_scope = stores, passes, directory, folder_scope
+        self._check_role = check_role
         self._cache = OperationCache(stores)
 
     def caller(self, request: Request, handler: Handler | CaptureHandler) -> Caller:
         """Return the caller with its limits and scope. Raises Denied, NotFound for a pool that does not exist."""
+        self._check_role(request)
         if request.token and not handler.under_pass:
             raise Denied(
                 f"this pass is read-only: `{request.__struct_config__.tag}` is not allowed",

@@ -32,8 +32,10 @@ class CaptureService(Service):
         openings: SessionOpenings,
         together: Callable[[], AbstractContextManager[object]],
         disabled: Callable[[], str],
+        check_role: Callable[[CaptureRequest], None],
     ) -> None:
-        """`together`: the context in which the answers of a group are given; `disabled`: why memd is switched off."""
+        """`together`: the context in which the answers of a group are given; `disabled`: why memd is switched off;
+        `check_role`: raises Denied for a request, perhaps of a spool, that its surface may not send."""
         config, world = core.config(), core.world
         home = os.environ.get("HOME", "/")
         self.pauses = PauseRegister(core.places.state, config.ignored_folders, home, world.now, disabled)
@@ -54,6 +56,7 @@ class CaptureService(Service):
         )
         self.writer = WriteThread(groups, world.monotonic)
         self._activity, self._resumed, self._gate = core.activity, core.resumed, core.gate
+        self._check_role = check_role
         self._spool = SpoolReader(core.places.spool, self.take, core.activity.note, world, config.spool_s, core.gate)
 
     @property
@@ -84,6 +87,7 @@ class CaptureService(Service):
         jobs: list[CaptureJob] = []
         for request, respond in arrived:
             try:
+                self._check_role(request)
                 check_host(request.origin)
                 clean = self._gate.envelope(request)
             except MemdError as error:

@@ -170,6 +170,8 @@ class Curator:
         if self._is_identity(belief, pool):
             return ""
         rule = self._thresholds(pool).playbook
+        if CURATOR not in rule.writers:
+            return "the policy lets no curator write L2"
         if why := why_not(belief.evidence.instances, rule):
             return why
         return "none of its tags is allowed in L2" if _lacks_tags(belief.best, rule) else ""
@@ -178,6 +180,7 @@ class Curator:
         """Whether the user alone said it often enough, in so many words, for the user's own L1."""
         rule = self._thresholds(pool).identity
         is_own = pool == PERSONAL and belief.best.provenance.trust == "user" and _is_of(belief.best, IDENTITY_TYPES)
+        is_own = is_own and CURATOR in rule.writers
         return is_own and not why_not(belief.evidence.by_user(), rule) and not _lacks_tags(belief.best, rule)
 
     # --- proposals -----------------------------------------------------------------------------------------------

@@ -41,6 +41,8 @@ class Maintainer:
         """Yield what should change in these pools' playbooks."""
         against = self._against()
         for pool in pools:
+            if MAINTAINER not in self._thresholds(pool).playbook.writers:
+                continue
             playbook = [
                 record
                 for record in held_in(self._stores, pool)

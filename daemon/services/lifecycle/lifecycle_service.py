@@ -146,15 +146,27 @@ class LifecycleService(Service):
 
     name = "lifecycle"
 
-    def __init__(self, core: Core, writer: Writer, *, encode: Callable[[], Encode | None]) -> None:
-        """`encode`: returns the encoder of the current model, if it has one."""
+    def __init__(
+        self,
+        core: Core,
+        writer: Writer,
+        *,
+        encode: Callable[[], Encode | None],
+        rules_of: Callable[[str], Rules] | None = None,
+    ) -> None:
+        """`encode`: returns the encoder of the current model, if it has one; `rules_of`: the rules of a pool, by
+        default those of all."""
         stores, world = core.stores, core.world
 
         def rules() -> Rules:
             return core.config().forgetting
 
         self._stores, self._writer, self._scheduler, self._directory = stores, writer, core.scheduler, core.directory
-        self._rules, self._world = rules, world
+
+        def of_all(pool: str) -> Rules:
+            return rules()
+
+        self._rules, self._rules_of, self._world = rules, rules_of or of_all, world
         self.counter = UseCounter(stores, writer, rules)
         self.used = Topic[AnswerUsed]()
 
@@ -162,10 +174,10 @@ class LifecycleService(Service):
             writer.run(lambda: self.used.publish(AnswerUsed(answer, tuple(ids))))
 
         self._detector = UseDetector(stores, self.counter, rules, encode, world.monotonic, self._fed_by, noted)
-        self.sleep = Sleep(stores, writer, rules, world.now)
+        self.sleep = Sleep(stores, writer, rules, world.now, rules_of)
         self._consolidation = Consolidation(stores, writer, rules)
         self._duplicates = Duplicates(stores, writer, rules)
-        self.review = ReviewJob(stores, writer, rules, world.now)
+        self.review = ReviewJob(stores, writer, rules, world.now, rules_of)
         self._reviewed_at, self._looking = -DAY_S, False
         core.captures.subscribe(self._captured)
 
@@ -365,11 +377,11 @@ class LifecycleService(Service):
             gone=gone,
             bin_days=bin_days,
             histogram=tuple(FadingBin(days, bins[days]) for days in sorted(bins)),
-            retention=tuple(round(share, 4) for share in rules.retention(request.after_days or 1)),
+            retention=tuple(round(share, 4) for share in self._rules_of(scope[-1]).retention(request.after_days or 1)),
         )
 
     def _soonest(self, pool: str, limit: int) -> list[tuple[float, str]]:
-        rules, soonest = self._rules(), list[tuple[float, str]]()
+        rules, soonest = self._rules_of(pool), list[tuple[float, str]]()
         for kind in KINDS:
             for level, loss in enumerate(rules.daily_loss):
                 if loss and kind not in rules.never:

@@ -111,8 +111,21 @@ def is_quiet() -> bool:
 class ReviewJob:
     """The daily review."""
 
-    def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        writer: Writer,
+        rules: Callable[[], Rules],
+        now: Callable[[], int],
+        rules_of: Callable[[str], Rules] | None = None,
+    ) -> None:
+        """`rules_of`: the rules of a pool, by default `rules`, those of all."""
         self._stores, self._writer, self._rules, self._now = stores, writer, rules, now
+
+        def of_all(pool: str) -> Rules:
+            return rules()
+
+        self._rules_of = rules_of or of_all
         self._due: list[str] = []
         self._looked_at: int | None = None
 
@@ -137,7 +150,7 @@ class ReviewJob:
         return doubtful
 
     def _is_overdue(self, record: Record) -> bool:
-        rules, now = self._rules(), self._now()
+        rules, now = self._rules_of(record.pool), self._now()
         if record.status not in LIVE or rules.is_off(record.pool) or not 0 < due_at(record, UNUSED, rules) <= now:
             return False
         return due_at(record, self._stores.counters.signals([record])[record.id], rules) <= now
@@ -154,7 +167,7 @@ class ReviewJob:
             Reviewed(
                 id=record.id,
                 confidence=round(record.confidence * rules.overdue_confidence, 4),
-                next=from_micros(now + int(cadence_days(record, rules) * DAY)),
+                next=from_micros(now + int(cadence_days(record, self._rules_of(record.pool)) * DAY)),
                 why="overdue",
             )
             for record in self._stores.records.many(ids).values()

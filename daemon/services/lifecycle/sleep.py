@@ -39,8 +39,21 @@ class SleepEffect(msgspec.Struct, frozen=True, kw_only=True):
 class Sleep:
     """The sleep of pools."""
 
-    def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        writer: Writer,
+        rules: Callable[[], Rules],
+        now: Callable[[], int],
+        rules_of: Callable[[str], Rules] | None = None,
+    ) -> None:
+        """`rules_of`: the rules of a pool, by default `rules`, those of all."""
         self._stores, self._writer, self._rules, self._now = stores, writer, rules, now
+
+        def of_all(pool: str) -> Rules:
+            return rules()
+
+        self._rules_of = rules_of or of_all
         self._given: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -73,7 +86,7 @@ class Sleep:
 
     def next(self, pool: str) -> Slept | None:
         """Return the operation that the end of a task would commit now."""
-        rules = self._rules()
+        rules = self._rules_of(pool)
         if rules.is_off(pool):
             return None
         rest, now = self._stores.counters.rest(pool), self._now()

@@ -3,7 +3,7 @@ that agents received."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from ..core import Core
 from ..pass_limits import limited
 from ..service import Caller, Handler, Handlers, Lane, Permits, Reader, Service, owner
 from .assumed import AssumedCards
-from .context_package import ContextPackager
+from .context_package import ContextPackager, ContextPolicy
 from .echo_ledger import EchoLedger
 from .hot import ProfileCache, render
 from .injected_prompts import with_prompts
@@ -51,6 +51,14 @@ class InjectionListener(Protocol):
         ...
 
 
+class ProfilePolicy(ContextPolicy, Protocol):
+    """What policies decide about profiles and context packages."""
+
+    def boosts(self, pool: str) -> Mapping[str, float]:
+        """Return the factors of tags in a pool."""
+        ...
+
+
 def _lane(request: Profile) -> Lane:
     return "slow" if is_past(request) or request.assuming else "fast"
 
@@ -70,12 +78,13 @@ class ProfileService(Service):
         search: PromptSearch,
         listener: InjectionListener,
         last_sessions: LastSessions,
+        policy: ProfilePolicy,
     ) -> None:
         """`pieces`: word pieces of a text for the searching model; `permits`: the records that a reader may see."""
         stores, state, world, config = core.stores, core.places.state, core.world, core.config
         self._stores, self._activity, self._config = stores, core.activity, config
         self.injections = InjectionLog(state / "injected", world.now)
-        self._echoes, self._listener = echoes, listener
+        self._echoes, self._listener, self._policy = echoes, listener, policy
 
         def rules() -> Rules:
             return config().forgetting
@@ -89,7 +98,9 @@ class ProfileService(Service):
         self._scheduler, self._is_prepared = core.scheduler, False
         core.captures.subscribe(lambda _: self._prepare())  # a home in use
         self._prompts = PromptLines(search, lines.count)
-        self._packager = ContextPackager(stores.records, stores.inbox.held, lines, self._boost, world.now)
+        self._packager = ContextPackager(
+            stores.records, stores.inbox.held, lines, self._boost, world.now, policy, self._cwd_of
+        )
 
     @property
     def handlers(self) -> Handlers:
@@ -110,6 +121,10 @@ class ProfileService(Service):
             self._scheduler.soon(self._just_said.prepare, "just said")
 
     def reload(self, config: Config) -> None:
+        self._cache.clear()
+
+    def render_again(self) -> None:
+        """Follow a changed policy."""
         self._cache.clear()
 
     def close(self) -> None:
@@ -186,6 +201,10 @@ class ProfileService(Service):
         """List the texts that agents received, with the prompts that recalled some. Raises NotFound, InvalidRequest."""
         return with_prompts(self.injections.list(request), self._stores.archive)
 
+    def _cwd_of(self, document: str) -> str:
+        session = self._stores.sources.session(document)
+        return session.opened.origin.cwd if session else ""
+
     def _boost(self, record: Record) -> float:
-        boosts = self._config().tag_boost
+        boosts = self._policy.boosts(record.pool)
         return max((boosts[tag] for tag in record.tags if tag in boosts), default=1.0)

@@ -50,13 +50,15 @@ class PauseStatus(Protocol):
 
 class StatusSources(NamedTuple):
     """What the status asks beside the stores; `worker`: the state of the distiller, `settings_problem`: "" for none;
-    `remote`: the remote model, None while it is off."""
+    `remote`: the remote model, None while it is off; `policy_problems`: policy files that memd does not take, or that
+    wait for the user."""
 
     models: ModelStatus
     pauses: PauseStatus
     worker: Callable[[], str]
     settings_problem: Callable[[], str]
     remote: Callable[[], RemoteSummary | None]
+    policy_problems: Callable[[], tuple[str, ...]]
 
 
 class StatusService(Service):
@@ -90,7 +92,7 @@ class StatusService(Service):
 
     def status(self, request: GetStatus) -> StatusText:
         """Return the state of the daemon (U6)."""
-        stores, (models, pauses, worker, settings_problem, remote) = self._stores, self._sources
+        stores, (models, pauses, worker, settings_problem, remote, policy_problems) = self._stores, self._sources
         progress = stores.sources.progress()
         tally = stores.records.tally()
         counts: Counter[str] = Counter()
@@ -119,7 +121,7 @@ class StatusService(Service):
             last=last,
             failures=tuple(failed),
             size_bytes=stores.size_bytes(),
-            troubles=(*stores.troubles, *models.troubles, *filter(None, [settings_problem()])),
+            troubles=(*stores.troubles, *models.troubles, *filter(None, [settings_problem()]), *policy_problems()),
             pauses=pauses.state().pauses,
             ignored=pauses.ignored,
             inbox=stores.inbox.open(),
