@@ -384,9 +384,14 @@ class OwnPartition:
         holding: list[str] = []
         data: list[bytes] = []
         for offered, absent in zip(lines, is_absent, strict=True):
-            if not absent and self._holds_secret(offered):
+            record = None if absent or offered.what == "inv" else revision(self._stores, offered)
+            if absent or (record is None and offered.what == "add"):
+                data.append(gone(offered) + b"\n")
+                continue
+            texts = texts_of(record) if record else (offered.until, offered.why)
+            if any(secrets_in(words) for words in texts):
                 holding.append(offered.id)
-            data.append((gone(offered) if absent else line_bytes(self._stores, offered)) + b"\n")
+            data.append((rendered(offered, record) if record else line_bytes(self._stores, offered)) + b"\n")
         if holding:
             ids = ", ".join(id[:8] for id in holding[:SHOWN_IDS])
             raise InvalidRequest(
@@ -394,11 +399,6 @@ class OwnPartition:
                 hint="`memd forget ID` or `memd scan` removes it, then push again; the others may have it already",
             )
         return data
-
-    def _holds_secret(self, offered: Offered) -> bool:
-        record = revision(self._stores, offered) if offered.what == "add" else None
-        texts = texts_of(record) if record else (offered.until, offered.why)
-        return any(secrets_in(words) for words in texts)
 
     def _foreseen(self, entry: ShareEntry) -> PreparedShare:
         """Return what the next push would send, without a head or segments: nothing is offered or signed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -21,8 +21,8 @@ from .line_groups import Author, LineGroup, reviews, turns_of
 from .shared_records import ReadLine, read_line
 from .standings import revived
 
-GROUP = 64
-"""Most lines of one commit: captures wait for one. A segment is a multiple of it."""
+FEW = 16
+"""Lines of the first commit, and of those while captures arrive, because these wait; else each has twice as many."""
 
 ForgetLines = Callable[[frozenset[tuple[str, str]], Sequence[AnyOperation]], None]
 """Forgets turns, in one commit with operations."""
@@ -54,7 +54,14 @@ class Taking:
 
     def run(self, writer: Writer, forget: ForgetLines) -> PartitionTaken:
         """Commit everything. Raises StorageFull, Unavailable."""
-        groups = [writer.run(lambda reads=reads: self._commit(reads)).result() for reads in self._groups()]
+        groups: list[LineGroup] = []
+        reads, size, captured = self._reads, FEW, self._stores.archive.last
+        while reads:
+            size = min(size, SEGMENT - reads[0].n % SEGMENT)  # a group counts the lines of one segment
+            group, reads = reads[:size], reads[size:]
+            groups.append(writer.run(lambda group=group: self._commit(group)).result())
+            before, captured = captured, self._stores.archive.last
+            size = FEW if captured > before else 2 * size
         self._finish(writer, forget)
         return self._reply(groups)
 
@@ -76,14 +83,6 @@ class Taking:
         )
 
     # --- lines ---------------------------------------------------------------------------------------------------
-    def _groups(self) -> Iterator[list[ReadLine]]:
-        """Yield the lines so that no group reaches into a second segment."""
-        reads = self._reads
-        while reads:
-            size = GROUP - reads[0].n % GROUP
-            yield reads[:size]
-            reads = reads[size:]
-
     def _group(self, reads: Sequence[ReadLine]) -> LineGroup:
         group = LineGroup(self._stores, self._belief(), self._author, self._now)
         group.take(reads)
