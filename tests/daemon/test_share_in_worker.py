@@ -11,7 +11,7 @@ from memd.protocol.record import Record
 from memd.protocol.request import Remember
 from tests.conftest import RunningDaemon
 from tests.daemon.shared_authors import Author
-from tests.daemon.sharing_home import POOL, SharingHome
+from tests.daemon.shared_home import ARRIVAL, POOL, SharedHome
 
 OLD, NEW = "2026-03-01T09:00:00+01:00", "2026-04-12T09:00:00+02:00"
 SAID = (
@@ -30,7 +30,7 @@ DENIED = (
 def prepared(home: dict[str, str], tmp_path: Path) -> Any:
     """A daemon in a home that has taken Ada's lines, whom the user trusts; its folder is a checkout of the project."""
     folder = Path(home["MEMD_HOME"])
-    stores = SharingHome(folder)
+    stores = SharedHome(folder, ARRIVAL)
     stores.open()
     ada = Author(1, "Ada")
     for text in SAID:
