@@ -371,6 +371,39 @@ def test_off_stops_push_and_pull_and_on_begins_again_H1(ada: Person) -> None:
     assert ada.shared("on", "--yes", "--json").data["is_open"]
 
 
+def test_leaving_a_project_stops_push_and_pull_and_a_return_does_not_share_it_H1_P4(
+    ada: Person, person: Callable[[str], Person], remote: Path
+) -> None:
+    bert = person("Bert")
+    ledger, press = ada.remember(LEDGER), ada.remember(PRESS)
+    ada.shared("on", "--yes", "--session-start")
+    ada.shared("review", "--accept", ledger)
+    ada.shared("push")
+    bert.shared("on", "--yes")
+    bert.shared("pull")
+    before = git(remote, "for-each-ref")
+    ada.shared("review", "--accept", press)
+    told = ada.memd("leave", str(ada.folder))
+    assert told.code == 0 and "no longer shared: nothing is pushed or pulled" in flat(told.text)
+    assert " · off" in ada.shared("status").text
+    with ada.client() as client:
+        (share,) = client.shares().shares
+        assert (chosen_pull(client.places, share.pool), share.withdrawn) == (None, False)
+        assert client.recall("apple ledger", pools=[share.pool]).hits, "read by its name as before"
+    for command in ("push", "pull", "sync", "review"):
+        told = ada.share(command)
+        assert told.code == 4 and "no longer shared" in told.errors
+    assert git(remote, "for-each-ref") == before
+    bert.shared("pull")
+    assert bert.statements()[LEDGER] == "quarantined", "others keep what they have"
+    again = ada.memd("leave", str(ada.folder))
+    assert again.code == 0 and "no longer shared" not in flat(again.text)
+    assert ada.memd("leave", "--back", str(ada.folder)).code == 0
+    assert ada.share("push").code == 4, "a return does not share it again"
+    ada.shared("on", "--yes")
+    assert "the remote has 2 of yours" in flat(ada.shared("push").text) or git(remote, "for-each-ref") != before
+
+
 def test_every_answer_is_one_json_object_H1(ada: Person) -> None:
     ledger = ada.remember(LEDGER)
     assert ada.shared("on", "--yes", "--json").data["name"] == "Ada"
