@@ -149,8 +149,9 @@ class GetShareLog(Request, tag="share_log", frozen=True, kw_only=True):
 # --- replies ---------------------------------------------------------------------------------------------------------
 class AuthorState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A partition. `lines`: those taken; `live`: records of it that memd shows; `waiting`: invalidations of lines that
-    have not come; `refused`: lines that memd did not take; `problem`: why memd refused the partition at the last pull;
-    `taken_at`: RFC 3339; `own`: it is this home's."""
+    have not come; `untrusted`: live records of other authors that its author invalidates, which takes effect once the
+    user trusts the author; `refused`: lines that memd did not take; `problem`: why memd refused the partition at the
+    last pull; `taken_at`: RFC 3339; `own`: it is this home's."""
 
     partition: str
     name: str
@@ -163,6 +164,7 @@ class AuthorState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     problem: str = ""
     taken_at: str = ""
     closed: bool = False
+    untrusted: int = 0
     own: bool = False
 
 

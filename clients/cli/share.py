@@ -317,6 +317,9 @@ def _author_lines(author: AuthorState) -> Iterator[str]:
 
 
 # --- what goes --------------------------------------------------------------------------------------------------------
+    if author.untrusted:
+        words = f"{count(author.untrusted, 'retraction')} of what others shared: in effect once you trust this author"
+        yield from wrapped(words, " " * 12, " " * 12)
 @app.command()
 def review(
     accept: Annotated[

@@ -371,6 +371,28 @@ def test_off_stops_push_and_pull_and_on_begins_again_H1(ada: Person) -> None:
     assert ada.shared("on", "--yes", "--json").data["is_open"]
 
 
+def test_a_new_name_of_an_author_is_that_of_earlier_lines_too_H2(ada: Person, person: Callable[[str], Person]) -> None:
+    bert = person("Bert")
+    id = ada.remember(LEDGER)
+    ada.shared("on", "--yes")
+    ada.shared("review", "--accept", id)
+    ada.shared("push")
+    bert.shared("on", "--yes")
+    bert.shared("pull")
+    ada.shared("on", "--yes", "--name", "Countess")
+    ada.shared("push")
+    bert.shared("pull")
+    bert.daemon.settle()
+    with bert.client() as client:
+        (record,) = [each for each in client.list(limit=50).records if each.description == LEDGER]
+        (hit,) = [hit for hit in client.recall("apple ledger", cwd=str(bert.folder)).hits if hit.record.id == record.id]
+        told = (record, hit.record, client.get(record.id), client.why(record.id).record)
+        assert {one.provenance.author for one in told} == {"Countess"}
+    assert "shared by Countess" in flat(bert.memd("why", record.id).text)
+    assert "Countess shared line 0" in flat(bert.shared("log").text)
+    assert bert.shared("trust", "Countess").code == 0
+
+
 def test_leaving_a_project_stops_push_and_pull_and_a_return_does_not_share_it_H1_P4(
     ada: Person, person: Callable[[str], Person], remote: Path
 ) -> None:

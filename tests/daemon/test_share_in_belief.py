@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.protocol.record import LIVE
+from memd.protocol.shared_lines import AddLine, InvLine, decode_shared
 from tests.conftest import EXAMPLES
 from tests.daemon.shared_authors import Author
 from tests.daemon.sharing_home import SharingHome
@@ -87,6 +88,37 @@ def play(home: SharingHome, pool: str, story: History, random: Random) -> dict[s
     return beliefs
 
 
+def expected(story: History) -> dict[str, tuple[str, str]]:
+    """The state of each record and until when it holds, by the rule alone: an author invalidates the own lines, and a
+    trusted one also those of others."""
+    lines = {
+        author.partition: [decode_shared(raw, number) for number, raw in enumerate(author.lines)]
+        for author in story.authors
+    }
+    standings = {author.partition: standing for author, standing in zip(story.authors, story.standings, strict=True)}
+    states: dict[str, tuple[str, str]] = {}
+    for author in story.authors:
+        own = author.partition
+        for number, line in enumerate(lines[own]):
+            if not isinstance(line, AddLine):
+                continue
+            ends = [
+                (other.l, partition, other.n, other.until)
+                for partition, said in lines.items()
+                if standings[partition] != "muted" and (partition == own or standings[partition] == "trusted")
+                for other in said
+                if isinstance(other, InvLine) and other.id == f"{own}/{number}"
+            ]
+            if standings[own] == "muted":
+                state = "hidden", ""
+            elif ends:
+                state = "retired", min(ends)[-1]
+            else:
+                state = "active" if standings[own] == "trusted" else "quarantined", ""
+            states[f"{author.name}/{number}"] = state
+    return states
+
+
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SharingHome]]:
     """One home for each order."""
@@ -107,6 +139,9 @@ def test_any_order_and_split_of_pulls_gives_the_same_beliefs_H2(homes: list[Shar
                 name: (state, other.get(name)) for name, state in beliefs[0].items() if other.get(name) != state
             }
             assert beliefs[0] == other, (seed, number, differing)
+        for name, (status, ended) in expected(story).items():
+            assert beliefs[0][name][0] == status, (seed, name)
+            assert status != "retired" or beliefs[0][name][1] == ended, (seed, name)
         live += sum(state[0] in LIVE for state in beliefs[0].values())
     assert live > HISTORIES
 

@@ -170,7 +170,7 @@ class Arrivals:
         def work() -> None:
             now = self._stores.sharing.partner(partner.pool, partner.partition) or partner
             if now.standing != request.standing:
-                self._stores.commit([judged(self._stores, now, request.standing, self._world.now())])
+                self._stores.commit(judged(self._stores, now, request.standing, self._world.now()))
 
         self._writer.run(work).result()
         return self._stores.sharing.share(share.opened.pool) or share
@@ -213,7 +213,7 @@ class Arrivals:
         own = AuthorState(partition=opened.partition, name=opened.name, standing="trusted", lines=entry.count, own=True)
         belief, invalidations = SharedBelief(self._stores, pool), self._stores.sharing.invalidations(pool)
         others = [
-            self._state(partner, self._waiting(belief, partner, invalidations.get(partner.partition, ())))
+            self._state(partner, *self._waiting(belief, partner, invalidations.get(partner.partition, ())))
             for partner in belief.partners.values()
         ]
         refused = [state for (place, _), state in self._problems.items() if place == pool]
@@ -224,14 +224,20 @@ class Arrivals:
         ]
         return (own, *earlier, *sorted((*others, *refused), key=lambda state: (state.name.casefold(), state.partition)))
 
-    def _waiting(self, belief: SharedBelief, partner: PartnerEntry, numbers: Iterable[int]) -> int:
-        """Return how many lines that an author invalidates have not come."""
+    def _waiting(self, belief: SharedBelief, partner: PartnerEntry, numbers: Iterable[int]) -> tuple[int, int]:
+        """Return how many lines that an author invalidates have not come, and how many live records of other authors
+        the user's trust would retire."""
         taken = (self._stores.sharing.taken(partner.pool, partner.partition, number) for number in numbers)
         refs = dict.fromkeys(row.line.ref for row in taken if row is not None and not row.gone)
-        ids = [id for ref in refs if (id := belief.id_of(ref))]
-        return len(ids) - len(self._stores.records.many(set(ids)))
+        ids = {ref: id for ref in refs if (id := belief.id_of(ref))}
+        records = self._stores.records.many(set(ids.values()))
+        waiting = sum(id not in records for id in ids.values())
+        if partner.standing != "new":
+            return waiting, 0
+        others = (records.get(id) for ref, id in ids.items() if ref.partition("/")[0] != partner.partition)
+        return waiting, sum(record is not None and record.is_team and record.status in LIVE for record in others)
 
-    def _state(self, partner: PartnerEntry, waiting: int) -> AuthorState:
+    def _state(self, partner: PartnerEntry, waiting: int, untrusted: int) -> AuthorState:
         return AuthorState(
             partition=partner.partition,
             name=partner.name,
@@ -239,7 +245,8 @@ class Arrivals:
             epoch=partner.epoch,
             lines=partner.count,
             live=self._stores.records.live_of(document_of(partner.partition)),
-            waiting=max(0, waiting),
+            waiting=waiting,
+            untrusted=untrusted,
             refused=partner.refused,
             problem=partner.problem,
             taken_at=partner.taken_at,

@@ -51,7 +51,7 @@ from ...projections.aliases import parts_of
 from ...projections.sharing import ShareEntry
 from ..core import Core
 from ..outgoing_screen import secrets_in
-from ..shared_belief import SharedBelief
+from ..shared_belief import SharedBelief, name_of
 from ..write_thread import Writer
 from .gate import ShareGate
 from .partition_key import SEED_BYTES, PartitionKey, load_key, make_key, verified_head
@@ -308,14 +308,29 @@ class OwnPartition:
 
     def invalidate(self, pool: str, ref: str, until: str = "", why: str = "") -> None:
         """Tell everybody with the next push that a line is wrong. Called on the write thread; once more is nothing."""
+        if lines := self._invalidations(pool, (ref,), until, why):
+            self._stores.commit(lines)
+
+    def retractions(self, records: Sequence[Record]) -> list[Offered]:
+        """Return the lines that tell everybody with the next push that other authors' records do not hold. On the write
+        thread, which commits them."""
+        refs: dict[str, list[str]] = {}
+        for record in records:
+            refs.setdefault(record.pool, []).append(name_of(record))
+        return [line for pool, names in refs.items() for line in self._invalidations(pool, names)]
+
+    def _invalidations(self, pool: str, refs: Sequence[str], until: str = "", why: str = "") -> list[Offered]:
+        """Return the lines that invalidate these, none for what the present partition says already."""
         entry = self._stores.sharing.share(pool)
         if entry is None or not entry.is_open:
-            return
-        own = self._stores.sharing.invalidating(pool, ref)
-        if any(line.partition == entry.opened.partition for line in own):
-            return
-        line = self._line(entry, 0, what="inv", ref=ref, until=until, why=why)
-        self._stores.commit([msgspec.structs.replace(line, hash=line_hash(rendered(line, None)))])
+            return []
+        lines: list[Offered] = []
+        for ref in dict.fromkeys(refs):
+            own = self._stores.sharing.invalidating(pool, ref)
+            if all(line.partition != entry.opened.partition for line in own):
+                line = self._line(entry, len(lines), what="inv", ref=ref, until=until, why=why)
+                lines.append(msgspec.structs.replace(line, hash=line_hash(rendered(line, None))))
+        return lines
 
     def _rendered(self, entry: ShareEntry, key: PartitionKey, first: int) -> PreparedShare:
         opened, known = entry.opened, _known(entry)
