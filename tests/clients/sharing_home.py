@@ -77,7 +77,7 @@ class SharingHome:
         return carrying.pull(self, POOL, self.exchange(address))
 
     # --- requests ----------------------------------------------------------------------------------------------------
-    def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False) -> PreparedShare:
+    def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False, earlier: str = "") -> PreparedShare:
         self.requests += 1
         segments = self.author.segments(first)
         page = segments[:2]
@@ -94,7 +94,9 @@ class SharingHome:
             gone=self.author.epoch - self.state.delivered[1],
         )
 
-    def note_delivered(self, pool: str, partition: str, epoch: int, count: int, commit: str = "") -> ShareState:
+    def note_delivered(
+        self, pool: str, partition: str, epoch: int, count: int, commit: str = "", earlier: str = ""
+    ) -> ShareState:
         self.state.delivered = (partition, epoch, count)
         self.save()
         return self._share()

@@ -360,6 +360,37 @@ def test_forgetting_tells_of_what_is_still_at_the_remote_T10(ada: Person, remote
     assert json.loads(ada.shared("pull", "--json").text)["data"].get("partitions", []) == [], "not even one's own"
 
 
+def test_forgetting_reaches_the_remotes_of_earlier_too_and_new_lines_do_not_T10(
+    ada: Person, person: Callable[[str], Person], remote: Path, tmp_path: Path
+) -> None:
+    bert, private, moved = person("Bert"), tmp_path / "private.git", tmp_path / "moved.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(private)], check=True)
+    ledger, press, cellar = ada.remember(LEDGER), ada.remember(PRESS), ada.remember(CELLAR)
+    ada.shared("on", "--yes")
+    ada.shared("review", "--accept", ledger, "--accept", press)
+    ada.shared("push")
+    bert.shared("on", "--yes")
+    bert.shared("pull")
+    assert {LEDGER, PRESS} <= bert.statements().keys()
+    ada.shared("on", "--yes", "--remote", str(private))
+    ada.shared("review", "--accept", cellar)
+    ada.shared("push")
+    assert "earlier remote" not in flat(ada.shared("status").text)
+    ada.memd("forget", ledger, "--yes")
+    remote.rename(moved)
+    told = ada.shared("push")
+    assert f"{remote}stillhas1forgottenline" in "".join(told.text.split())
+    assert "1 line forgotten here and still at the earlier remote" in flat(ada.shared("status").text)
+    moved.rename(remote)
+    assert "nolongerhas1forgottenline" in "".join(ada.shared("push").text.split())
+    assert "earlier remote" not in flat(ada.shared("status").text)
+    bert.shared("pull")
+    assert LEDGER not in bert.statements() and PRESS in bert.statements() and CELLAR not in bert.statements()
+    ada.shared("off", "--withdraw")
+    bert.shared("pull")
+    assert PRESS not in bert.statements() and "left the project" in flat(bert.shared("status").text)
+
+
 def test_off_stops_push_and_pull_and_on_begins_again_H1(ada: Person) -> None:
     ada.remember(LEDGER)
     ada.shared("on", "--yes")

@@ -19,6 +19,7 @@ from ....protocol.record import Record
 from ....protocol.share import (
     TAKEN_SEGMENTS,
     CloseShare,
+    EarlierRemote,
     GetOutbox,
     NoteDelivered,
     OfferRecords,
@@ -40,10 +41,10 @@ from ....protocol.shared_lines import (
     ShareHead,
     ShareMark,
     check_hashes,
+    chosen_name,
     line_hash,
     segment_hash,
     segments_of,
-    shown_name,
     tip_of,
 )
 from ...failpoint import reach
@@ -108,7 +109,7 @@ class OwnPartition:
         if before is not None and not before.is_open:
             whole = bool(request.new_sessions)
         opened = msgspec.structs.replace(
-            opened, address=address, name=shown_name(request.name or opened.name), new_sessions=whole
+            opened, address=address, name=chosen_name(request.name or opened.name), new_sessions=whole
         )
         is_new = before is None or (before.withdraw and self._has_left(before))
         if request.dry_run:
@@ -245,6 +246,8 @@ class OwnPartition:
         if not (entry.is_open or entry.withdraw):
             raise InvalidRequest("this project is not shared any more", hint="`memd share on` shares it again")
         key = load_key(self._core.places.share, entry.opened.partition)
+        if request.earlier:
+            return self._for_earlier(entry, key, request)
         if request.dry_run:
             return self._foreseen(entry)
         if key is None:
@@ -333,9 +336,19 @@ class OwnPartition:
         return lines
 
     def _rendered(self, entry: ShareEntry, key: PartitionKey, first: int) -> PreparedShare:
+        return self._signed(entry, key, first, None)
+
+    def _signed(self, entry: ShareEntry, key: PartitionKey, first: int, has: Delivered | None) -> PreparedShare:
+        """Return the partition as it is now. `has`: what an earlier remote has, which gets no line more. The epoch
+        there is that of the present remote: readers may come from one to the other."""
         opened, known = entry.opened, _known(entry)
         lines, is_absent, hashes = self._own_lines(entry, first)
         epoch = known.epoch + (sum(is_absent) > known.gone)
+        if has is not None:
+            known = _Sent(has.epoch, has.count, has.gone)
+            lines, is_absent = lines[: has.count], is_absent[: has.count]
+            hashes = _hashes(lines)
+            epoch = max(epoch, has.epoch + 1) if sum(is_absent) > has.gone else has.epoch
         self._note_sent(opened.partition, _Sent(epoch, len(lines), sum(is_absent)))
         head = ShareHead(
             share=ShareMark(root=opened.root, remote=opened.remote),
@@ -357,7 +370,7 @@ class OwnPartition:
         return PreparedShare(
             pool=opened.pool,
             partition=opened.partition,
-            address=opened.address,
+            address=has.address if has else opened.address,
             epoch=epoch,
             count=len(lines),
             head=key.signed(msgspec.structs.replace(head, key=key.public.hex())),
@@ -367,8 +380,30 @@ class OwnPartition:
             added=sum(offered.what == "add" and not is_absent[offered.n] for offered in new),
             retired=sum(offered.what == "inv" and not is_absent[offered.n] for offered in new),
             gone=max(0, sum(is_absent) - known.gone),
-            held=self._held(entry),
+            held=() if has else self._held(entry),
         )
+
+    def _for_earlier(self, entry: ShareEntry, key: PartitionKey | None, request: PrepareShare) -> PreparedShare:
+        """Render the partition as far as an earlier remote has it. Raises NotFound, InvalidRequest, StoreError."""
+        has = _earlier(entry, request.earlier)
+        if key is None:
+            raise StoreError(
+                f"the key of the own lines is lost, so memd can't take them back from {has.address}",
+                hint=f"delete the ref refs/memd/v1/{has.partition} there",
+            )
+        return self._signed(entry, key, request.first, has)
+
+    def earlier(self, entry: ShareEntry) -> tuple[EarlierRemote, ...]:
+        """Return the remotes before the present one, with the lines that are forgotten here and still there."""
+        rows: list[EarlierRemote] = []
+        for has in entry.earlier:
+            lines = self._stores.sharing.own_lines(has.partition)[: has.count]
+            absent = sum(entry.withdraw or self._is_forgotten(line) for line in lines)
+            rows.append(EarlierRemote(address=has.address, lines=has.count, forgotten=max(0, absent - has.gone)))
+        return tuple(rows)
+
+    def _is_forgotten(self, line: Offered) -> bool:
+        return line.what == "add" and self._stores.records.get(line.id) is None
 
     def _own_lines(self, entry: ShareEntry, first: int) -> _OwnLines:
         """Return the lines of the partition; for a later page those of the page before, if no operation came since."""
@@ -447,13 +482,17 @@ class OwnPartition:
         known = _known(entry)
         if request.partition != entry.opened.partition:
             raise InvalidRequest("this is not the present own partition", hint="prepare the share again")
+        if request.earlier:
+            return self._delivered_earlier(entry, request)
         is_impossible = not (0 <= request.count <= entry.count and 0 <= request.epoch <= known.epoch + 1)
         if is_impossible or (request.epoch, request.count) < (known.epoch, known.lines):
             raise InvalidRequest(
                 f"the remote can't have {request.count} lines in epoch {request.epoch} of this partition",
                 hint="another device may write it too: `memd share push` begins a new one",
             )
-        if (request.epoch, request.count) != (known.epoch, known.lines) or entry.delivered is None:
+        has = entry.remotes.get(entry.opened.address)
+        is_noted = has is not None and (has.epoch, has.count) == (request.epoch, request.count)
+        if (request.epoch, request.count) != (known.epoch, known.lines) or entry.delivered is None or not is_noted:
             absent = self._gone_then(request, known)
             delivered = Delivered(
                 pool=entry.opened.pool,
@@ -464,6 +503,16 @@ class OwnPartition:
                 commit=request.commit,
             )
             self._commit([delivered])
+        return self._entry_of(entry.opened.pool)
+
+    def _delivered_earlier(self, entry: ShareEntry, request: NoteDelivered) -> ShareEntry:
+        has = _earlier(entry, request.earlier)
+        if request.count != has.count or request.epoch < has.epoch:
+            raise InvalidRequest(f"{has.address} can't have {request.count} lines in epoch {request.epoch}")
+        absent = self._gone_then(request, _Sent(has.epoch, has.count, has.gone))
+        if (request.epoch, absent) != (has.epoch, has.gone):
+            replace = msgspec.structs.replace
+            self._commit([replace(has, epoch=request.epoch, gone=absent, commit=request.commit)])
         return self._entry_of(entry.opened.pool)
 
     def _note_sent(self, partition: str, sent: _Sent) -> None:
@@ -518,6 +567,14 @@ def _item(step: PlannedLine) -> OutboxItem:
         is_shown = not step.why_not
         line = preview(step.record, step.of) if is_shown else ""
     return OutboxItem(id=step.id, line=line, due=from_micros(step.due) if step.due else "", why_not=step.why_not)
+
+
+def _earlier(entry: ShareEntry, address: str) -> Delivered:
+    """Return what an earlier remote has. Raises NotFound."""
+    has = next((each for each in entry.earlier if each.address == address), None)
+    if has is None:
+        raise NotFound(f"{address} is no earlier remote of this project", hint="`memd share status` names the remote")
+    return has
 
 
 def _known(entry: ShareEntry) -> _Sent:

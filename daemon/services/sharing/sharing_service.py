@@ -98,4 +98,5 @@ class SharingService(Service):
             undecided=self._own.undecided(entry),
             forgotten=self._own.forgotten(entry),
             authors=self._arrivals.authors(entry),
+            earlier=self._own.earlier(entry),
         )
