@@ -193,7 +193,7 @@ class Daemon:
             LinksService(stores, core.directory, world),
             sharing,
             ingestion,
-            PoolsService(stores, identity, core.directory, folder_pools, world),
+            PoolsService(stores, identity, core.directory, folder_pools, world, distillation.wake),
             AccessService(stores, passes, core.directory, corrections.sessions, world),
             corrections,
             InboxService(stores, writer, forgetting.start_forgetting, sharing.retractions),

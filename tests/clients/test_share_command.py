@@ -265,6 +265,30 @@ def test_a_folder_without_a_project_or_a_remote_can_not_be_shared_A2(ada: Person
     assert told.code == 2 and "origin" in told.errors and "--remote URL" in told.errors
 
 
+def test_what_keeps_a_share_from_beginning_says_what_to_do_next_H1(ada: Person, tmp_path: Path, remote: Path) -> None:
+    young = tmp_path / "young"
+    subprocess.run(["git", "init", "-q", str(young)], check=True)
+    told = ada.memd("share", "on", "--yes", "--remote", str(remote), "--name", "Ada", "--cwd", str(young))
+    assert told.code == 2 and "no commit yet" in flat(told.errors) and "make the first commit" in flat(told.errors)
+    told = ada.share("on", "--yes", "--name", "A" * 300)
+    assert told.code == 2 and "the name has 300 characters" in flat(told.errors)
+    git(young, "commit", "-q", "--allow-empty", "-m", "first")
+    told = ada.memd("share", "on", "--yes", "--no-push", "--remote", str(remote), "--name", "Ada", "--cwd", str(young))
+    assert told.code == 0, told.errors
+    with ada.client() as client:
+        end = time.monotonic() + WAIT_S
+        while client.status().pending and time.monotonic() < end:  # no other event wakes the worker
+            time.sleep(0.05)
+        assert client.status().pending == 0
+
+
+def test_records_to_review_are_named_in_the_inbox_H1(ada: Person) -> None:
+    ada.remember(LEDGER)
+    assert "memd share review" not in ada.memd("inbox").text
+    ada.shared("on", "--yes", "--no-push")
+    assert "1 record waits for your review: memd share review" in flat(ada.memd("inbox").text)
+
+
 def test_a_password_in_the_address_of_origin_is_not_stored_W5(ada: Person) -> None:
     ada.remember(LEDGER)
     secret = "hunter2-" + "9f1c4e7a"

@@ -380,6 +380,8 @@ def test_a_disputed_record_is_retired_and_everybody_is_told_H2(home: SharingHome
     assert home.state(ada, 0) == "retired"
     assert home.said == [(POOL, name, "", "we left it")]
     assert name in outbox.items[0].line
+    again = home.arrivals.dispute(DisputeRecords(ids=(record_.id,), why="we left it"))
+    assert (outbox.items[0].why_not, "retired here before" in again.items[0].why_not) == ("", True)
     home.stores.commit([Added(record=record(0, pool=POOL), decision=WHY)])
     with pytest.raises(InvalidRequest):
         home.arrivals.dispute(DisputeRecords(ids=("id0",)))
@@ -389,13 +391,13 @@ def test_the_log_lists_what_came_newest_first_H2(home: SharingHome) -> None:
     offered(home, 0)
     ada = Author(1, "Ada")
     name = ada.add("We use Postgres.")
-    ada.invalidate(name)
+    ada.invalidate(name, why="it moved")
     ada.add("We use Redis.")
     home.pull(ada)
     log = home.arrivals.log(GetShareLog(pool=POOL, author="Ada", limit=2))
-    assert [(event.n, event.what, event.text) for event in log.events] == [
-        (2, "add", "We use Redis."),
-        (1, "inv", "We use Postgres."),
+    assert [(event.n, event.what, event.text, event.why) for event in log.events] == [
+        (2, "add", "We use Redis.", ""),
+        (1, "inv", "We use Postgres.", "it moved"),
     ]
     assert log.left == 1
     assert len(home.arrivals.log(GetShareLog(pool=POOL)).events) == 4

@@ -439,6 +439,8 @@ def test_a_dry_run_writes_nothing_G7(home: SharedHome) -> None:
 def test_names_and_addresses_are_checked_G7(home: SharedHome) -> None:
     with pytest.raises(InvalidRequest, match="no characters"):
         home.own.open(OpenShare(pool=POOL, name="\x1b"))
+    with pytest.raises(InvalidRequest, match="has 65 characters, and at most 64 are shown"):
+        home.own.open(OpenShare(pool=POOL, name="A" * 65))
     with pytest.raises(InvalidRequest, match="password"):
         home.own.open(OpenShare(pool=POOL, name="Ada", address=f"https://ada:{GHP}@example.org/x.git"))
     with pytest.raises(NotFound, match="not shared"):

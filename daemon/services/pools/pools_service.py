@@ -7,7 +7,7 @@ binding or leaving can be reversed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -158,10 +158,17 @@ class PoolsService(Service):
     name = "pools"
 
     def __init__(
-        self, stores: Stores, identity: Identity, directory: PoolDirectory, folder_pools: FolderPools, world: World
+        self,
+        stores: Stores,
+        identity: Identity,
+        directory: PoolDirectory,
+        folder_pools: FolderPools,
+        world: World,
+        distil: Callable[[], None],
     ) -> None:
+        """`distil`: processes captures soon; the pointer of a project is one."""
         self._stores, self._identity, self._directory = stores, identity, directory
-        self._folder_pools, self._world = folder_pools, world
+        self._folder_pools, self._world, self._distil = folder_pools, world, distil
         self._opening = PoolOpening(stores, identity, directory)
 
     @property
@@ -258,6 +265,7 @@ class PoolsService(Service):
         self._stores.commit(list(self._leading(names, pool, place)))
         moved, unkeyed = self._bring(self._records_of(place.pool), pool, "its pool was bound") if joins else ([], [])
         stays = 0 if joins or place.pool in (pool, PERSONAL) else self._live(place.pool)
+        self._distil()
         return Bound(
             folder=request.cwd,
             pool=pool,
@@ -458,5 +466,6 @@ class PoolsService(Service):
             operations.append(ShareClosed(pool=share.opened.pool))
         if operations:
             self._stores.commit(operations)
+        self._distil()
         ended = bool(operations) and isinstance(operations[-1], ShareClosed)
         return Left(pool=pool, title=opened.title, records=self._live(pool), left=not request.back, unshared=ended)

@@ -13,7 +13,7 @@ import msgspec
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.instant import from_micros
 from ....protocol.operation import Arrived, Invalidated
-from ....protocol.record import LIVE, TEAM
+from ....protocol.record import LIVE, TEAM, Record
 from ....protocol.share import (
     AuthorState,
     DisputeRecords,
@@ -194,6 +194,7 @@ class Arrivals:
             if not record.is_team:
                 raise InvalidRequest(f"{record.id[:8]} is your own record", hint=f"memd reject {record.id[:8]}")
         why = without_secrets(" ".join(request.why.split()))
+        before = {record.id: self._why_no_change(record) for record in records.values()}
         live = [record for record in records.values() if record.status in LIVE]
         reason = f"you told everybody that it is wrong{f': {why}' if why else ''}"
         operations = [Invalidated(id=record.id, valid_to="", reason=reason) for record in live]
@@ -203,8 +204,19 @@ class Arrivals:
             self._say_invalid(record.pool, name_of(record), "", why)
         lines = {record.id: {"id": name_of(record), "op": "inv", "why": why} for record in records.values()}
         return Outbox(
-            items=tuple(OutboxItem(id=id, line=msgspec.json.encode(line).decode()) for id, line in lines.items())
+            items=tuple(
+                OutboxItem(id=id, line=msgspec.json.encode(line).decode(), why_not=before[id])
+                for id, line in lines.items()
+            )
         )
+
+    def _why_no_change(self, record: Record) -> str:
+        """Return why a dispute changes nothing here, "" if it does."""
+        if SharedBelief(self._stores, record.pool).is_taken_back(name_of(record)):
+            return "you told everybody before"
+        if record.status == "retired":
+            return "it was retired here before; others learn it with your next push all the same"
+        return "" if record.status in LIVE else f"it is {record.status} here; others learn it with your next push"
 
     # --- reads ---------------------------------------------------------------------------------------------------
     def authors(self, entry: ShareEntry) -> tuple[AuthorState, ...]:
@@ -273,11 +285,15 @@ class Arrivals:
     def _events(self, share: ShareEntry) -> list[ShareEvent]:
         sharing, pool = self._stores.sharing, share.opened.pool
         events: list[ShareEvent] = []
+        belief, name = SharedBelief(self._stores, pool), share.opened.name
         for partition in share.partitions:
-            for line in sharing.own_lines(partition):
-                at, name = from_micros(line.at), share.opened.name
-                events.append(ShareEvent(at=at, author=name, partition=partition, n=line.n, what=line.what, id=line.id))
-        belief = SharedBelief(self._stores, pool)
+            for own in sharing.own_lines(partition):
+                id, why = own.id or belief.id_of(own.ref), without_secrets(own.why)
+                events.append(
+                    ShareEvent(
+                        at=from_micros(own.at), author=name, partition=partition, n=own.n, what=own.what, id=id, why=why
+                    )
+                )
         for partner in sharing.partners(pool):
             partition = partner.partition
             for taken in sharing.all_taken(pool, partition):
@@ -286,8 +302,11 @@ class Arrivals:
                     continue
                 what = "gone" if taken.gone or line.what == "other" else line.what
                 id = belief.id_of(line.ref) if line.what == "inv" else shared_id(pool, partition, line.n)
-                at, name = from_micros(taken.at), partner.name
-                events.append(ShareEvent(at=at, author=name, partition=partition, n=line.n, what=what, id=id))
+                why = without_secrets(line.why) if what == "inv" else ""
+                at = from_micros(taken.at)
+                events.append(
+                    ShareEvent(at=at, author=partner.name, partition=partition, n=line.n, what=what, id=id, why=why)
+                )
         return events
 
     def _with_text(self, event: ShareEvent) -> ShareEvent:
