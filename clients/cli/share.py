@@ -40,6 +40,7 @@ from ...protocol.share import (
     ShareState,
     Standing,
 )
+from ...protocol.shared_lines import chosen_name
 from ..hooks.session_pulls import chosen_pull, pull_at_start, stop_pulling
 from ..python.client import Client
 from .connection import PATIENCE_MS, reach
@@ -138,6 +139,7 @@ def on(
         name = name or _known_name(client, wanted) or _of_git(folder, "user.name")
         if not name:
             raise InvalidRequest("git knows no name of yours", hint="`memd share on --name NAME`")
+        name = chosen_name(name)
         if scope and not scope.is_open:  # memd never captured anything there, as for somebody who joins a project
             planned = ShareState(pool=wanted, title=scope.title, address=address, name=name)
         else:

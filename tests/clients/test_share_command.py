@@ -276,7 +276,7 @@ def test_what_keeps_a_share_from_beginning_says_what_to_do_next_H1(ada: Person, 
     told = ada.memd("share", "on", "--yes", "--no-push", "--remote", str(remote), "--name", "Ada", "--cwd", str(young))
     assert told.code == 0, told.errors
     with ada.client() as client:
-        end = time.monotonic() + WAIT_S
+        end = time.monotonic() + 8 * WAIT_S
         while client.status().pending and time.monotonic() < end:  # no other event wakes the worker
             time.sleep(0.05)
         assert client.status().pending == 0
