@@ -299,10 +299,11 @@ def pull(
         _reach("fetched")
         shares = client.shares((pool,))
         own, lines = _own(shares), {author.partition: author.lines for one in shares.shares for author in one.authors}
+        present = {share.partition for share in shares.shares}
         taken: list[PartitionTaken] = []
         unchanged, forgotten = 0, False
         for partition in exchange.partitions("new"):
-            if partition in own:
+            if partition in present:
                 continue
             try:
                 tree, before = exchange.tree("new", partition), exchange.tree("taken", partition)
@@ -315,6 +316,9 @@ def pull(
                 reply = _take(client, pool, exchange, partition, tree, lines.get(partition, 0), dry_run)
             except MalformedShare as error:
                 refused[partition] = str(error)
+                continue
+            if partition in own and reply.problem and not reply.name:  # this home wrote all of it
+                unchanged += 1
                 continue
             taken.append(reply)
             if not (dry_run or reply.problem or reply.left):

@@ -46,6 +46,13 @@ class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     whole_since: int = 0
     remotes: dict[str, Delivered] = {}
 
+    def wrote(self, partition: str, number: int) -> bool:
+        """Whether a line is this home's: another device may go on under the key of an earlier partition, because one
+        home is a copy of the other."""
+        if partition == self.opened.partition:
+            return True
+        return partition in self.partitions and number < self.past.get(partition, 0)
+
     @property
     def earlier(self) -> list[Delivered]:
         """What the remotes before the present one have of the present partition, by address."""

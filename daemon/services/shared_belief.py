@@ -57,7 +57,7 @@ class SharedBelief:
     ) -> None:
         self._stores, self._pool = stores, pool
         share = stores.sharing.share(pool)
-        self.own = frozenset(share.partitions) if share else frozenset[str]()
+        self._share = share
         revoked = {entry.source for entry in stores.grants.sources()}
         self.partners = {partner.partition: partner for partner in stores.sharing.partners(pool)}
         told = {name: partner.standing for name, partner in self.partners.items()} | dict(standings or {})
@@ -71,7 +71,7 @@ class SharedBelief:
             partition, number = parse_line_name(ref)
         except MalformedShare:
             return ""
-        if partition not in self.own:
+        if not self._is_own(partition, number):
             return shared_id(self._pool, partition, number)
         offered = self._stores.sharing.own_line(partition, number)
         return offered.id if offered is not None and offered.what == "add" else ""
@@ -91,16 +91,22 @@ class SharedBelief:
 
     def is_taken_back(self, ref: str) -> bool:
         """Whether this home told the others that a line no longer holds."""
-        return any(place.partition in self.own for place in self._stores.sharing.invalidating(self._pool, ref))
+        places = self._stores.sharing.invalidating(self._pool, ref)
+        return any(self._is_own(place.partition, place.n) for place in places)
+
+    def _is_own(self, partition: str, number: int) -> bool:
+        return self._share is not None and self._share.wrote(partition, number)
 
     def _counts(self, line: Invalidation, ref: str) -> bool:
-        author = ref.partition("/")[0]
-        if line.partition in self.own:
-            return author not in self.own
-        return self._is_heard(line) and (line.partition == author or line.partition in self._trusted)
+        author, number = parse_line_name(ref)
+        is_own = self._is_own(author, number)
+        if self._is_own(line.partition, line.n):
+            return not is_own
+        is_of_author = line.partition == author and not is_own
+        return self._is_heard(line) and (is_of_author or line.partition in self._trusted)
 
     def _is_heard(self, line: Invalidation) -> bool:
-        return line.partition not in self._silent and line.partition not in self.own
+        return line.partition not in self._silent and not self._is_own(line.partition, line.n)
 
     def reason(self, line: Invalidation, name: str = "") -> str:
         """Return the reason for which a line retires a record. `name`: of an author of whom nothing came before."""
@@ -111,7 +117,7 @@ class SharedBelief:
     def _lines(self, ref: str) -> Iterator[Invalidation]:
         sharing = self._stores.sharing
         for place in sharing.invalidating(self._pool, ref):
-            if place.partition in self.own:
+            if self._is_own(place.partition, place.n):
                 if offered := sharing.own_line(place.partition, place.n):
                     yield Invalidation(offered.lamport, place.partition, place.n, offered.until, offered.why)
             elif taken := sharing.taken(self._pool, place.partition, place.n):

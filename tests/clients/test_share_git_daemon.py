@@ -125,6 +125,11 @@ def test_a_copied_home_goes_on_in_a_partition_of_its_own_H1(
         assert ada.carry("push") == 0
         copy.say("The ladder stands in row C.")
         assert copy.carry("push") == 0
+        assert copy.carry("pull", "pull") == 0
+        with copy.daemon.client() as client:
+            authors = {author.name: author for author in client.shares().shares[0].authors if not author.own}
+            assert authors["you, other copy"].live == 1
+            assert "The barrel stands in row B." in {record.description for record in client.list(limit=50).records}
     finally:
         copy.daemon.terminate()
     assert ben.carry("pull") == 0

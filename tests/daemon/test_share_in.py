@@ -11,7 +11,7 @@ from memd.daemon.services.corrections.undo import SessionUndo
 from memd.daemon.services.sharing.rendering import rendered
 from memd.protocol.corrections import Decide, ListInbox, Reopen
 from memd.protocol.errors import InvalidRequest, NotFound
-from memd.protocol.operation import Added, Arrived, Granted, Offered, Revoked, Updated
+from memd.protocol.operation import Added, Arrived, Delivered, Granted, Offered, Revoked, Updated
 from memd.protocol.request import Forget
 from memd.protocol.share import DisputeRecords, GetShareLog
 from memd.protocol.shared_lines import line_hash
@@ -258,6 +258,53 @@ def test_an_own_record_that_another_invalidates_is_retired_by_the_users_yes_W7(h
     assert (home.status(0), inbox.list(ListInbox()).open) == ("active", 1)
     inbox.decide(Decide(id=waiting.id, accept=False))
     assert home.status(0) == "active"
+
+
+def test_a_device_that_goes_on_under_the_old_key_of_a_copied_home_is_another_author_H1_H2(tmp_path: Path) -> None:
+    home, other = SharingHome(tmp_path / "home"), Author(1, "Ada")
+    home.open(partition=other.partition)
+    name = ""
+    for number in range(300):
+        name = other.add(f"The statement {number} of both.")
+        line = Offered(
+            pool=POOL,
+            partition=other.partition,
+            n=number,
+            what="add",
+            id=f"id{number}",
+            rev=1,
+            lamport=1,
+            at=1,
+            blind=b"b",
+            hash=line_hash(other.lines[-1]),
+        )
+        home.stores.commit([Added(record=record(number, pool=POOL), decision=WHY), line])
+    home.stores.commit([Delivered(pool=POOL, partition=other.partition, epoch=0, count=300)])
+    assert "your own partition" in home.send(other).problem
+    home.open(partition="b" * 24)
+    assert "your own partition" in home.send(other, []).problem, "a key that was lost, or lines that were withdrawn"
+    other.invalidate(name)
+    other.add("The other device moved the cellar.")
+    other.invalidate(f"{other.partition}/301")
+    other.add("The other device has a lamp.")
+    replies = home.pull(other)
+    assert {reply.problem for reply in replies} == {""} and sum(reply.added for reply in replies) == 2
+    assert [home.shared(other, number) for number in (0, 299, 300)] == [None] * 3, "what both have comes once"
+    lamp = home.shared(other, 303)
+    assert lamp is not None and (lamp.status, lamp.provenance.author) == ("quarantined", "you, other copy")
+    assert (home.state(other, 301), home.status(299)) == ("retired", "active")
+    (proposal,) = home.stores.inbox.list()
+    assert proposal.what.record == "id299"
+    home.judge("you, other copy", "trusted")
+    assert (home.state(other, 303), home.status(299)) == ("active", "retired")
+    other.forget(3)
+    other.forget(303)
+    home.pull(other)
+    home.settled()
+    assert (home.state(other, 303), home.status(3)) == ("", "active")
+    names = [state.name for state in home.arrivals.authors(home.stores.sharing.shares()[0])]
+    assert names == ["me", "you, other copy"]
+    home.close()
 
 
 def test_a_line_against_an_earlier_wording_retires_nothing_by_itself_W7(home: SharingHome) -> None:

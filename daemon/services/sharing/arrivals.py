@@ -6,7 +6,7 @@ two groups loses nothing and takes nothing twice; a partition that memd refuses 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -36,12 +36,16 @@ from ..write_thread import Writer
 from .acceptance import KnownPartition, accept
 from .line_groups import Author
 from .partition_key import verified_head
+from .rendering import segment_hashes
 from .shared_records import author_name
 from .standings import judged
 from .taking import ForgetLines, Taking
 
 PARTITIONS = 64
 """Most partitions of other authors in a pool."""
+
+OTHER_COPY = "you, other copy"
+"""Name of a device that goes on under the key of this home, because one is a copy of the other."""
 
 OWN = "it is your own partition: there is nothing to take"
 REVOKED = "you revoked this author as a source: `memd grant --back --source` shows the records again"
@@ -74,19 +78,21 @@ class Arrivals:
             return PartitionTaken(partition="", problem=str(error))
         pool, partition = share.opened.pool, head.partition
         partner = self._stores.sharing.partner(pool, partition)
-        if ignored := self._ignored(share, partition, partner):
+        if ignored := self._ignored(share, head, request.hashes, partner):
             return PartitionTaken(partition=partition, problem=ignored)
         try:
             verified_head(request.head)
-            known = self._known(pool, head, partner)
+            known = self._known(share, head, partner)
             accepted = accept(known, head, request.hashes, request.segments, self._marks(share))
         except MalformedShare as error:
             return self._refuse(pool, head, partner, str(error), request.dry_run)
         self._problems.pop((pool, partition), None)
         name, standing = author_name(head.name, partition), partner.standing if partner else "new"
-        taking = Taking(
-            self._stores, self._world.now(), Author(pool, partition, name, standing), head, partner, accepted
-        )
+        if partition in share.partitions:
+            name = OTHER_COPY
+            partner = partner or PartnerEntry(pool=pool, partition=partition, epoch=known.epoch, count=known.count)
+        author = Author(pool, partition, name, standing)
+        taking = Taking(self._stores, self._world.now(), author, head, partner, accepted, known.hashes)
         if request.dry_run:
             return taking.tried()
         reply = taking.run(self._writer, self._forget)
@@ -103,10 +109,12 @@ class Arrivals:
             raise InvalidRequest(f"{self._directory.title(pool) or pool} is not shared", hint="memd share on")
         return share
 
-    def _ignored(self, share: ShareEntry, partition: str, partner: PartnerEntry | None) -> str:
+    def _ignored(
+        self, share: ShareEntry, head: ShareHead, hashes: Sequence[bytes], partner: PartnerEntry | None
+    ) -> str:
         """Return why memd takes nothing of a partition, whatever it says; "" if it does."""
-        pool, document = share.opened.pool, document_of(partition)
-        if any(partition in entry.partitions for entry in self._stores.sharing.shares()):
+        pool, document = share.opened.pool, document_of(head.partition)
+        if self._is_own(share, head, hashes):
             return OWN
         if {TEAM, document} & {entry.source for entry in self._stores.grants.sources()}:
             return REVOKED
@@ -118,10 +126,22 @@ class Arrivals:
         is_full = partner is None and len(self._stores.sharing.partners(pool)) >= PARTITIONS
         return TOO_MANY if is_full else ""
 
-    def _known(self, pool: str, head: ShareHead, partner: PartnerEntry | None) -> KnownPartition:
+    def _is_own(self, share: ShareEntry, head: ShareHead, hashes: Sequence[bytes]) -> bool:
+        """Whether this home wrote a partition, or all of its lines: another device may go on under the key of an
+        earlier one."""
+        partition = head.partition
+        if partition not in share.partitions:
+            return any(partition in entry.partitions for entry in self._stores.sharing.shares())
+        if partition == share.opened.partition:
+            return True
+        lines = self._stores.sharing.own_lines(partition)
+        return head.count <= len(lines) and segment_hashes(lines[: head.count]) == [*hashes]
+
+    def _known(self, share: ShareEntry, head: ShareHead, partner: PartnerEntry | None) -> KnownPartition:
+        sharing, pool, partition = self._stores.sharing, share.opened.pool, head.partition
+        own = share.past.get(partition, 0)
         if partner is None:
-            return KnownPartition()
-        sharing, partition = self._stores.sharing, head.partition
+            return KnownPartition(count=own, hashes=segment_hashes(sharing.own_lines(partition)[:own]), own=own)
 
         def was_gone(number: int) -> bool:
             taken = sharing.taken(pool, partition, number)
@@ -129,7 +149,7 @@ class Arrivals:
 
         epoch, seen = self._seen.get((pool, partition), (0, frozenset[int]()))
         read = seen if epoch == head.epoch else frozenset[int]()
-        return KnownPartition(partner.epoch, partner.count, sharing.segments(pool, partition), was_gone, read)
+        return KnownPartition(partner.epoch, partner.count, sharing.segments(pool, partition), was_gone, read, own)
 
     def _marks(self, share: ShareEntry) -> frozenset[str]:
         """Return the names of a project's repository."""
@@ -232,7 +252,7 @@ class Arrivals:
         earlier = [
             AuthorState(partition=name, name=opened.name, standing="trusted", lines=entry.past.get(name, 0), own=True)
             for name in entry.partitions
-            if name != opened.partition
+            if name != opened.partition and name not in belief.partners
         ]
         return (own, *earlier, *sorted((*others, *refused), key=lambda state: (state.name.casefold(), state.partition)))
 

@@ -43,7 +43,6 @@ from ....protocol.shared_lines import (
     check_hashes,
     chosen_name,
     line_hash,
-    segment_hash,
     segments_of,
     tip_of,
 )
@@ -56,7 +55,7 @@ from ..shared_belief import SharedBelief, name_of
 from ..write_thread import Writer
 from .gate import ShareGate
 from .partition_key import SEED_BYTES, PartitionKey, load_key, make_key, verified_head
-from .rendering import gone, is_gone, line_bytes, preview, preview_inv, rendered, revision, texts_of
+from .rendering import gone, is_gone, line_bytes, preview, preview_inv, rendered, revision, segment_hashes, texts_of
 from .share_plan import PlannedLine, SharePlan
 
 GROUP = 256
@@ -347,7 +346,7 @@ class OwnPartition:
         if has is not None:
             known = _Sent(has.epoch, has.count, has.gone)
             lines, is_absent = lines[: has.count], is_absent[: has.count]
-            hashes = _hashes(lines)
+            hashes = segment_hashes(lines)
             epoch = max(epoch, has.epoch + 1) if sum(is_absent) > has.gone else has.epoch
         self._note_sent(opened.partition, _Sent(epoch, len(lines), sum(is_absent)))
         head = ShareHead(
@@ -412,7 +411,7 @@ class OwnPartition:
             return self._paged[1]
         lines = self._stores.sharing.own_lines(entry.opened.partition)
         is_absent = [entry.withdraw or is_gone(self._stores, offered) for offered in lines]
-        own = _OwnLines(lines, is_absent, _hashes(lines))
+        own = _OwnLines(lines, is_absent, segment_hashes(lines))
         self._paged = key, own
         return own
 
@@ -539,7 +538,7 @@ class OwnPartition:
         if head.partition != entry.opened.partition:
             raise InvalidRequest("the head is that of another partition", hint="`memd share pull` takes it")
         lines = self._stores.sharing.own_lines(head.partition)
-        if head.count <= len(lines) and _hashes(lines[: head.count]) == list(request.hashes):
+        if head.count <= len(lines) and segment_hashes(lines[: head.count]) == list(request.hashes):
             raise InvalidRequest("this home wrote all these lines", hint="push again")
         return self._follow(entry)
 
@@ -581,9 +580,3 @@ def _known(entry: ShareEntry) -> _Sent:
     """Return what the others have of the present partition."""
     delivered = entry.delivered
     return _Sent(delivered.epoch, delivered.count, delivered.gone) if delivered else _Sent(0, 0, 0)
-
-
-def _hashes(lines: Sequence[Offered]) -> list[bytes]:
-    """Return the hashes of the lines' segments."""
-    starts = range(0, len(lines), SEGMENT)
-    return [segment_hash(offered.hash for offered in lines[start : start + SEGMENT]) for start in starts]
