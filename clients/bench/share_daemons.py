@@ -103,11 +103,13 @@ class _Counting:
     def __init__(self, client: Client) -> None:
         self._client, self.lines = client, 0
 
-    def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False) -> PreparedShare:
-        return self._client.prepare_share(pool, first=first, dry_run=dry_run)
+    def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False, earlier: str = "") -> PreparedShare:
+        return self._client.prepare_share(pool, first=first, dry_run=dry_run, earlier=earlier)
 
-    def note_delivered(self, pool: str, partition: str, epoch: int, count: int, commit: str = "") -> ShareState:
-        return self._client.note_delivered(pool, partition, epoch, count, commit)
+    def note_delivered(
+        self, pool: str, partition: str, epoch: int, count: int, commit: str = "", earlier: str = ""
+    ) -> ShareState:
+        return self._client.note_delivered(pool, partition, epoch, count, commit, earlier=earlier)
 
     def renew_partition(self, pool: str, head: bytes, hashes: Sequence[bytes] = ()) -> ShareState:
         return self._client.renew_partition(pool, head, hashes)

@@ -167,6 +167,7 @@ class Daemon:
             finder=lambda: WorkerPointFinder(settings.config.worker_threads),
             distil=distillation.wake,
         )
+        sharing = SharingService(core, writer, forget=forgetting.forget_lines)
         sources = StatusSources(
             models, capture.pauses, lambda: distillation.state, lambda: settings.problem, remote.summary
         )
@@ -190,12 +191,12 @@ class Daemon:
             reflection,
             remote,
             LinksService(stores, core.directory, world),
-            SharingService(core, writer, forget=forgetting.forget_lines),
+            sharing,
             ingestion,
-            PoolsService(stores, identity, core.directory, folder_pools, world),
+            PoolsService(stores, identity, core.directory, folder_pools, world, distillation.wake),
             AccessService(stores, passes, core.directory, corrections.sessions, world),
             corrections,
-            InboxService(stores, writer, forgetting.start_forgetting),
+            InboxService(stores, writer, forgetting.start_forgetting, sharing.retractions),
             forgetting,
             lifecycle,
             maintenance,

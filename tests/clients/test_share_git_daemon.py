@@ -92,6 +92,10 @@ def test_a_copied_home_goes_on_in_a_partition_of_its_own_and_nothing_is_lost_H1(
         copy.say("The ladder stands in row C.")
         done = copy.push()
         assert done.renewed and done.partition != ada.partition
+        copy.pull()
+        authors = {author.name: author for author in copy.client.shares().shares[0].authors if not author.own}
+        assert authors["you, other copy"].live == 1
+        assert "The barrel stands in row B." in {record.description for record in copy.client.list(limit=50).records}
     finally:
         daemon.terminate()
     ben.pull()

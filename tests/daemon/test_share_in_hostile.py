@@ -363,7 +363,10 @@ home = SharedHome(Path(sys.argv[1]), ARRIVAL)
 if home.stores.sharing.share("project/orchard") is None:
     home.open()
 failpoint.arm(sys.argv[2])
-home.pull(*authors())
+bert, ada = authors()
+home.pull(bert)
+home.judge("Bert", "trusted")
+home.pull(ada)
 home.settled()
 home.close()
 """

@@ -37,6 +37,9 @@ from ..write_thread import Writer
 from .hiding import bring_back, hide, may_hide
 from .reopening import stands, step_of, taken_back, why_retired
 
+Retract = Callable[[Sequence[Record]], Sequence[AnyOperation]]
+"""Returns what tells the others of a shared project that records that they shared do not hold. On the write thread."""
+
 
 class InboxService(Service):
     """Proposals that wait for the user's decision."""
@@ -48,9 +51,12 @@ class InboxService(Service):
         stores: Stores,
         writer: Writer,
         forget: Callable[[Forget, Sequence[AnyOperation]], JobState],
+        retract: Retract = lambda records: (),
     ) -> None:
-        """`forget`: starts to forget, and commits these operations with it."""
+        """`forget`: starts to forget, and commits these operations with it; `retract`: tells the others of a shared
+        project that records of theirs do not hold."""
         self._stores, self._writer, self._start_forgetting = stores, writer, forget
+        self._retract = retract
 
     @property
     def handlers(self) -> Handlers:
@@ -191,6 +197,7 @@ class InboxService(Service):
         ids = (id for proposal in proposals for id in (proposal.record, proposal.against) if id)
         records = self._stores.records.many(ids)
         changed: dict[str, Record] = {}
+        team: list[Record] = []
         for proposal in proposals:
             if not proposal.against:
                 operations += [_retired(proposal, records | changed), ChangeDecided(id=proposal.id, accepted=True)]
@@ -200,7 +207,9 @@ class InboxService(Service):
             changed[new.id] = update.record
             changed[old.id] = msgspec.structs.replace(old, status="retired", superseded_by=new.id)
             operations += [update, ChangeDecided(id=proposal.id, accepted=True)]
-        return operations
+            if old.is_team and not new.is_team:
+                team.append(old)
+        return [*operations, *(self._retract(team) if team else ())]
 
     def _rejected(self, proposals: Sequence[ChangeProposed]) -> list[AnyOperation]:
         operations: list[AnyOperation] = []

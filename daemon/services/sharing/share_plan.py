@@ -98,8 +98,8 @@ _WITHOUT_EFFECT = (
     *(RemoteConsented, RemoteReserved, RemoteSettled, Retried, SessionClosed, SessionResumed, Slept),
 )
 _OF_RECORDS = (
-    *(Added, Archived, AuthorJudged, Invalidated, Merged, Moved, Pinned, RecordJudged, Released, Restored, Reviewed),
-    Updated,
+    *(Added, Archived, Arrived, AuthorJudged, Invalidated, Merged, Moved, Pinned, RecordJudged, Released, Restored),
+    *(Reviewed, Updated),
 )
 
 
@@ -192,10 +192,6 @@ class SharePlan:
                 return (id,)
             case Offered(ref=ref):
                 return self._told_by(entry, (ref,))
-            case Arrived(partition=partition, gone=gone, lines=lines):
-                taken = (self._stores.sharing.taken(entry.opened.pool, partition, number) for number in gone)
-                refs = [line.ref for line in (*lines, *(row.line for row in taken if row)) if line.what == "inv"]
-                return (*touched(operation), *self._told_by(entry, refs))
             case _:
                 return () if isinstance(operation, _WITHOUT_EFFECT) else None
 
@@ -253,8 +249,7 @@ class SharePlan:
         is_archived = record.status == "archived"  # by its age, which concerns this home alone
         judged = msgspec.structs.replace(record, status="active") if is_archived else record
         if not is_wanted or self._gate.why_not(judged, entry.opened.pool):
-            is_disputed = any(line.partition not in entry.partitions for line in lines)
-            if not (is_invalidated or is_disputed):
+            if not is_invalidated:
                 yield PlannedLine("inv", record.id, ref=ref, until=_until(record))
         elif not is_archived:
             yield from self._anew(offered, record, ref, is_invalidated)

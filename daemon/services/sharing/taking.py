@@ -39,10 +39,12 @@ class Taking:
         head: ShareHead,
         partner: PartnerEntry | None,
         accepted: Accepted,
+        hashes: Sequence[bytes] = (),
     ) -> None:
+        """`hashes`: of the segments before, as far as they are known."""
         self._stores, self._now, self._author, self._head = stores, now, author, head
         self._before = partner or PartnerEntry(pool=author.pool, partition=author.partition, epoch=head.epoch)
-        self._is_known, self._accepted = partner is not None, accepted
+        self._is_known, self._accepted, self._hashes = partner is not None, accepted, hashes
         self._reads = [
             read_line(raw, number, head.lamport) for number, raw in enumerate(accepted.fresh, self._before.count)
         ]
@@ -94,7 +96,7 @@ class Taking:
     def _commit(self, reads: Sequence[ReadLine]) -> LineGroup:
         """Commit a group with the count of its lines. On the write thread."""
         now = self._stores.sharing.partner(self._author.pool, self._author.partition)
-        if (now.count if now else 0) != reads[0].n:
+        if (now.count if now else self._before.count) != reads[0].n:
             raise Unavailable("another request takes this partition", hint="pull again")
         group, end = self._group(reads), reads[-1].n + 1
         place = reads[0].n // SEGMENT
@@ -107,7 +109,7 @@ class Taking:
             count=end,
             lamport=max((line.lamport for line in group.lines), default=0),
             closed=self._before.closed,
-            segments=((place, segment_hash(map(line_hash, lines))),),
+            segments=(*self._earlier(now, place), (place, segment_hash(map(line_hash, lines)))),
             lines=tuple(group.lines),
             gone=tuple(group.gone),
             refused=tuple((refusal.n, refusal.why) for refusal in group.refused),
@@ -117,6 +119,10 @@ class Taking:
         self._stores.commit([*group.operations, arrived])
         reach("share:journalled")
         return group
+
+    def _earlier(self, now: PartnerEntry | None, place: int) -> tuple[tuple[int, bytes], ...]:
+        """Return the first segments, up to a number, if nothing of the partition was taken: this home wrote them."""
+        return () if now else tuple(enumerate(self._hashes[:place]))
 
     # --- what became gone ----------------------------------------------------------------------------------------
     def _finish(self, writer: Writer, forget: ForgetLines) -> None:
@@ -130,6 +136,7 @@ class Taking:
             epoch=head.epoch if accepted.is_whole else before.epoch,
             count=before.count + len(accepted.fresh),
             closed=before.closed if accepted.left else head.closed,
+            segments=self._earlier(self._stores.sharing.partner(author.pool, author.partition), len(self._hashes)),
             gone=accepted.gone,
             after=after,
             review=review,
