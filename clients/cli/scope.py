@@ -239,9 +239,9 @@ def leave(
 def _leave_lines(left: Left) -> Iterator[str]:
     name, records = plain_name(left.title) or plain_name(left.pool), count(left.records, "record")
     if not left.left:
-        yield from wrapped(f"you returned to {name}: its {records} are read there again")
+        yield from wrapped(f"you returned to {name}: memd reads its {records} there again")
         return
-    yield from wrapped(f"you left {name}: its {records} remain, and are read only with --pool {name}")
+    yield from wrapped(f"you left {name}: memd keeps its {records}, and reads them only with --pool {name}")
     if left.unshared:
         pool = plain_name(left.pool)
         yield from wrapped(

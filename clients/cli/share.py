@@ -425,7 +425,7 @@ def _chosen_lines(outbox: Outbox, kept: int) -> Iterator[str]:
     going = [item for item in outbox.items if not item.why_not]
     if kept:
         yield f"{count(kept, 'record')} kept: never shared"
-    yield f"{count(len(going), 'record')} in the outbox"
+    yield f"{count(len({item.id for item in going}), 'record')} in the outbox"
     for item in outbox.items:
         if item.why_not:
             yield from wrapped(f"{short(item.id)} stays: {plain(item.why_not)}", "  ")

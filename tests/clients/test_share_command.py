@@ -16,6 +16,7 @@ import pytest
 from memd.clients.hooks import program
 from memd.clients.hooks.session_pulls import SessionPull, chosen_pull, pull_at_start, pulls_folder, stop_pulling
 from memd.clients.python.client import Client
+from memd.protocol.errors import InvalidRequest
 from tests.clients.conftest import Told, memd_in
 from tests.clients.hooked import Host, started
 from tests.conftest import RunningDaemon
@@ -168,6 +169,39 @@ def test_two_people_share_choose_trust_dispute_and_leave_H1_H2(
     assert "left the project" in flat(bert.shared("pull").text)
     for objects in (remote, bert.folder):
         assert b"apple ledger" not in reachable(objects)
+
+
+def test_a_correction_of_a_shared_record_is_shared_and_retracts_it_W7(
+    ada: Person, person: Callable[[str], Person]
+) -> None:
+    right = "We keep the apple ledger in Postgres, because the spreadsheet loses rows."
+    bert = person("Bert")
+    ledger = ada.remember(LEDGER)
+    ada.shared("on", "--yes")
+    ada.shared("review", "--accept", ledger)
+    ada.shared("push")
+    bert.shared("on", "--yes")
+    bert.shared("pull")
+    with bert.client() as client:
+        [record] = [record for record in client.list(limit=10).records if record.description == LEDGER]
+        with pytest.raises(InvalidRequest, match="the words of Ada") as refused:
+            client.edit(record.id, right)
+        assert "memd correct" in refused.value.hint
+        own = client.correct(record.id, right).record
+    assert (own.provenance.author, own.provenance.trust) == ("user", "user") and not own.is_team
+    assert [span.document for span in own.provenance.spans] == [own.provenance.source]
+    assert bert.statements() == {LEDGER: "retired", right: "active"}
+    assert right in flat(bert.shared("review").text)
+    assert "1 record in the outbox" in bert.shared("review", "--accept", own.id).text
+    assert "1 new, 1 retracted" in bert.shared("push").text
+    assert "1 new, 1 against records of yours" in flat(ada.shared("pull").text)
+    assert ada.statements() == {LEDGER: "active", right: "quarantined"}
+    ada.shared("trust", "Bert")
+    assert ada.statements() == {LEDGER: "retired", right: "active"}
+    with ada.client() as client:
+        [theirs] = [record for record in client.list(limit=10).records if record.description == right]
+        assert (theirs.provenance.author, theirs.supersedes) == ("Bert", (ledger,))
+    assert "nothing to push" in bert.shared("push").text
 
 
 def reachable(repository: Path) -> bytes:
