@@ -443,7 +443,8 @@ class Offered(Operation, tag="offered", frozen=True, kw_only=True):
 
 
 class Delivered(Operation, tag="delivered", frozen=True, kw_only=True):
-    """The remote has the own partition: `count` lines of an epoch, of which `gone` are gone."""
+    """The remote has the own partition: `count` lines of an epoch, of which `gone` are gone. `address`: of an earlier
+    remote, which gets no new lines; "" for the present one."""
 
     pool: str
     partition: str
@@ -451,6 +452,7 @@ class Delivered(Operation, tag="delivered", frozen=True, kw_only=True):
     count: int
     gone: int = 0
     commit: str = ""
+    address: str = ""
 
 
 class ArrivedLine(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -181,6 +181,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
         return is_team_document(self.provenance.source)
 
     @property
+    def is_shared(self) -> bool:
+        """Whether it is a line of another author of a shared project (H2)."""
+        return is_partition(self.provenance.source)
+
+    @property
     def is_from_patch(self) -> bool:
         """Whether it came with a patch of the repository (G2)."""
         return is_patch_document(self.provenance.source)
@@ -199,7 +204,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 def is_team_document(document: str) -> bool:
     """Return whether a document is what other authors say: a partition of a shared project, or a repository's
     patches."""
-    return document.startswith(f"{TEAM}:") or is_patch_document(document)
+    return is_partition(document) or is_patch_document(document)
+
+
+def is_partition(document: str) -> bool:
+    """Return whether a document is the partition of another author of a shared project."""
+    return document.startswith(f"{TEAM}:")
 
 
 def is_patch_document(document: str) -> bool:

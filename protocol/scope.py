@@ -101,12 +101,14 @@ class RecordsMoved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `leave`: the project, its number of live records, and whether it is left now."""
+    """Reply to `leave`: the project, its number of live records, and whether it is left now. `unshared`: leaving ended
+    its sharing, which a return does not begin again."""
 
     pool: str
     title: str
     records: int
     left: bool
+    unshared: bool = False
 
 
 class OpenAgent(Request, tag="open_agent", frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ class OpenShare(Request, tag="open_share", frozen=True, kw_only=True):
 
     pool: PoolField
     address: Annotated[str, msgspec.Meta(max_length=2000)] = ""
-    name: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    name: Annotated[str, msgspec.Meta(max_length=2000)] = ""
     new_sessions: bool | None = None
     dry_run: bool = False
 
@@ -78,21 +78,25 @@ class GetOutbox(Request, tag="share_outbox", frozen=True, kw_only=True):
 
 class PrepareShare(Request, tag="prepare_share", frozen=True, kw_only=True):
     """Render the own partition, from segment `first` on, after offering what is due. With `dry_run` nothing is
-    offered."""
+    offered. `earlier`: the address of an earlier remote; the partition is rendered as far as that remote has it, so
+    that what was forgotten since goes there too, and nothing is offered."""
 
     pool: PoolField
     first: Annotated[int, msgspec.Meta(ge=0, le=3000)] = 0
     dry_run: bool = False
+    earlier: Annotated[str, msgspec.Meta(max_length=2048)] = ""
 
 
 class NoteDelivered(Request, tag="note_delivered", frozen=True, kw_only=True):
-    """Note that the remote has the own partition up to `count` lines of an epoch, as the client read it back."""
+    """Note that the remote has the own partition up to `count` lines of an epoch, as the client read it back.
+    `earlier`: the address of an earlier remote that has it."""
 
     pool: PoolField
     partition: str
     epoch: int
     count: int
     commit: Annotated[str, msgspec.Meta(max_length=128)] = ""
+    earlier: Annotated[str, msgspec.Meta(max_length=2048)] = ""
 
 
 class RenewPartition(Request, tag="renew_partition", frozen=True, kw_only=True):
@@ -149,8 +153,9 @@ class GetShareLog(Request, tag="share_log", frozen=True, kw_only=True):
 # --- replies ---------------------------------------------------------------------------------------------------------
 class AuthorState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A partition. `lines`: those taken; `live`: records of it that memd shows; `waiting`: invalidations of lines that
-    have not come; `refused`: lines that memd did not take; `problem`: why memd refused the partition at the last pull;
-    `taken_at`: RFC 3339; `own`: it is this home's."""
+    have not come; `untrusted`: live records of other authors that its author invalidates, which takes effect once the
+    user trusts the author; `refused`: lines that memd did not take; `problem`: why memd refused the partition at the
+    last pull; `taken_at`: RFC 3339; `own`: it is this home's."""
 
     partition: str
     name: str
@@ -159,6 +164,7 @@ class AuthorState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     lines: int = 0
     live: int = 0
     waiting: int = 0
+    untrusted: int = 0
     refused: int = 0
     problem: str = ""
     taken_at: str = ""
@@ -166,10 +172,20 @@ class AuthorState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     own: bool = False
 
 
+class EarlierRemote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A remote that carried a project's share before. `lines`: own lines that it has; `forgotten`: those of them that
+    are forgotten here and go there with the next push."""
+
+    address: str
+    lines: int = 0
+    forgotten: int = 0
+
+
 class ShareState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shared project. `address`: the remote that carries it; `offered`, `delivered`: own lines; `waiting`: records in
     the outbox; `undecided`: records that the user may share; `forgotten`: own lines that are forgotten here and that
-    the remote has until the next push. `is_open`: sharing goes on; `withdrawn`: own lines go."""
+    the remote has until the next push. `is_open`: sharing goes on; `withdrawn`: own lines go; `earlier`: the remotes
+    before the present one."""
 
     pool: str
     title: str = ""
@@ -186,6 +202,7 @@ class ShareState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     undecided: int = 0
     forgotten: int = 0
     authors: tuple[AuthorState, ...] = ()
+    earlier: tuple[EarlierRemote, ...] = ()
 
 
 class ShareList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -272,7 +289,8 @@ class PartitionTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class ShareEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line that arrived or was sent. `at`: when, RFC 3339; `text` of a record that memd still has."""
+    """A line that arrived or was sent. `at`: when, RFC 3339; `text` of a record that memd still has; `why`: the reason
+    of a retraction."""
 
     at: str
     author: str
@@ -281,6 +299,7 @@ class ShareEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     what: Literal["add", "inv", "gone"]
     id: str = ""
     text: str = ""
+    why: str = ""
 
 
 class ShareLog(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

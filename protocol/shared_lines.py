@@ -250,6 +250,14 @@ def shown_name(name: str) -> str:
     return clean
 
 
+def chosen_name(name: str) -> str:
+    """Return the name that a user chose as others see it. Raises InvalidRequest for none and for a long one."""
+    if (length := len(" ".join(name.split()))) > NAME_CHARACTERS:
+        hint = "choose a shorter one: memd share on --name NAME"
+        raise InvalidRequest(f"the name has {length} characters, and at most {NAME_CHARACTERS} are shown", hint=hint)
+    return shown_name(name)
+
+
 def check_hashes(hashes: Sequence[bytes], head: ShareHead) -> None:
     """Check that these are the hashes of a head's segments. Raises MalformedShare."""
     if len(hashes) != segments_of(head.count) or tip_of(hashes) != head.tip:

@@ -105,7 +105,7 @@ def _names(words: list[tuple[str, re.Match[str]]]) -> Iterator[_Name]:
     while place < len(words):
         word, first = words[place]
         for size in _sizes(word):
-            name = " ".join(word for word, _ in words[place : place + size])
+            name = word if size == 1 else " ".join([word for word, _ in words[place : place + size]])
             if found := table.get(name) or table.get(_singular(name)):
                 yield _Name(first.start("word"), bool(first["mark"]), found)
                 place += size - 1

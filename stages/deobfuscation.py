@@ -8,7 +8,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 
 from .rules import table
@@ -49,6 +49,14 @@ _SMALL_IN = {
 _COMMON = tuple(string.ascii_lowercase.index(letter) for letter in "etaoinrs")  # In all languages that are read
 _OFTEN = tuple(itemgetter(*(at - by for at in _COMMON)) for by in range(26))
 """By shift: the letters that it makes common, taken from a list of 26."""
+
+_MOVES = tuple(
+    str.maketrans(
+        string.ascii_letters,
+        "".join(letters[by:] + letters[:by] for letters in (string.ascii_lowercase, string.ascii_uppercase)),
+    )
+    for by in range(26)
+)
 
 _DATA = table("glyphs")
 _INVISIBLE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _DATA["invisible"]) + "]")
@@ -119,27 +127,30 @@ def _as_text(decode: Callable[[str], bytes], run: str) -> str:
 
 def _turned(text: str) -> Iterator[str]:
     """`text` with its letters shifted or reversed, wherever that has more small words than the text as it stands."""
-    count = len(_WORDS.findall(text.lower()))
-    least = max(SMALL, count // SHARE, _small(text) + 1)
-    turns = (_unshifted(text), text[::-1], _WORD.sub(lambda hit: hit[0][::-1], text))
-    yield from (turned for turned in turns if _small(turned) >= least)
+    lowered = text.lower()
+    words = _WORDS.findall(lowered)
+    least = max(SMALL, len(words) // SHARE, _small(words) + 1)
+    unshifted = _unshifted(lowered)
+    if _small(_WORDS.findall(lowered.translate(unshifted))) >= least:
+        yield text.translate(unshifted)
+    if text.isascii() and _small([word[::-1] for word in words]) < least:
+        return  # the letters of both turns below make these words
+    for turned in (text[::-1], _WORD.sub(lambda hit: hit[0][::-1], text)):
+        if _small(_WORDS.findall(turned.lower())) >= least:
+            yield turned
 
 
-def _unshifted(text: str) -> str:
-    """`text` with each letter moved on in the alphabet by the number that makes common letters most frequent."""
-    letters = string.ascii_lowercase
-    counts = Counter(text.lower())
-    often = [counts[letter] for letter in letters]
-    by = max(range(26), key=[sum(common(often)) for common in _OFTEN].__getitem__)
-    moved = letters[by:] + letters[:by]
-    return text.translate(str.maketrans(letters + letters.upper(), moved + moved.upper()))
+def _unshifted(lowered: str) -> dict[int, int]:
+    """The table that moves each letter on in the alphabet by the number that makes common letters most frequent."""
+    often = [lowered.count(letter) for letter in string.ascii_lowercase]
+    return _MOVES[max(range(26), key=[sum(common(often)) for common in _OFTEN].__getitem__)]
 
 
-def _small(text: str) -> int:
-    """How many words of `text` are function words, of the language that has the most of them."""
+def _small(words: Iterable[str]) -> int:
+    """How many of these words are function words, of the language that has the most of them."""
     counts = [0] * len(_SMALL_WORDS)
-    for word in _WORDS.findall(text.lower()):
-        for number in _SMALL_IN.get(word, ()):
+    for places in filter(None, map(_SMALL_IN.get, words)):
+        for number in places:
             counts[number] += 1
     return max(counts)
 

@@ -37,6 +37,7 @@ from .words import STOP, tokens
 
 NEAR = 0.1  # Cosine below which records of one batch are not neighbours of each other, unless they share a key
 MOST_NEIGHBOURS = 8  # Neighbours that a decision names
+TEAM_CONFLICTS = 3  # Most records of other authors that a statement asks the user about
 LIKE, ALIKE = 0.5, 0.85  # Cosine from which the pair model is asked, and from which it may say "the same"
 # Words of a statement that the pair model is asked about, and the share of content that two must have in common.
 SHORT, SHARED = 16, 0.4
@@ -117,9 +118,20 @@ class _Judgement:
         echo = next((judged for judged in self._judged if self._is_recalled(judged)), None)
         if echo is not None and self._own is None:
             return self._proposal("noop", f"says what {echo.record.id} told this session", target=echo.record.id)
+        against_team = [judged for judged in self._judged if self._speaks_against_team(judged)]
         self._judged = [_beside(judged) for judged in self._judged]
         same = next((judged for judged in self._judged if judged.verdict.label == "same"), None)
-        return self._said_before(same) if same is not None else self._changed()
+        proposal = self._said_before(same) if same is not None else self._changed()
+        if proposal.decision.action == "noop" or "injection" in self._record.flags:
+            return proposal
+        asked = self._conflicts(proposal.record, against_team[:TEAM_CONFLICTS])
+        return msgspec.structs.replace(proposal, conflicts=(*proposal.conflicts, *asked))
+
+    def _speaks_against_team(self, judged: _JudgedRecord) -> bool:
+        """Whether the candidate is against a record that another author shared: the user decides (W7)."""
+        record = judged.record
+        is_shown = record.is_team and record.pool == self._record.pool and not record.flags
+        return is_shown and judged.later and judged.verdict.label in {"replaces", "contradicts"}
 
     def _is_recalled(self, judged: _JudgedRecord) -> bool:
         """Whether a record was given to this session, and the candidate says it again, in whatever words."""
@@ -273,10 +285,11 @@ class _Judgement:
 
     def _conflicts(self, record: Record, spared: Sequence[_JudgedRecord]) -> tuple[Conflict, ...]:
         """Return what the user decides: whether later words of theirs, at which another reader points, replace what
-        memd believes (W4, T13)."""
+        memd believes (W4, T13), or what another author shared (W7)."""
         if record.status not in LIVE or not _rank(record):
             return ()
-        believed = [old for old in spared if old.record.status == "active" and _turn(old.record) != _turn(record)]
+        shown = [old for old in spared if old.record.status == "active" or old.record.is_team]
+        believed = [old for old in shown if _turn(old.record) != _turn(record)]
         return tuple(Conflict(old.record.id, self._id, old.verdict.label, old.verdict.reason) for old in believed)
 
     def _added(

@@ -52,12 +52,14 @@ class RunningDaemon:
         self.places: Places = places(environment, os.getuid())
         self.process: subprocess.Popen[bytes] | subprocess.Popen[str] | None = None
         self.errors = Path(environment["MEMD_HOME"]) / "stderr.txt"
+        self.through: tuple[str, ...] = ()
+        """A command that starts the daemon's and becomes it, such as `strace -D`."""
 
     def start(self) -> None:
         """Start and wait until it answers."""
         with self.errors.open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", "-m", "memd.daemon"],
+                [*self.through, sys.executable, "-X", "faulthandler", "-m", "memd.daemon"],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stderr=errors,

@@ -26,7 +26,6 @@ from . import (
     peers,
     perfect_reader,
     report,
-    share_bench,
     share_daemons,
     soak,
     storage,
@@ -100,8 +99,8 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "panel": panel_speed.panel,
     },
     "share": {
-        "transport": share_bench.transport,
         "daily": share_daemons.daily,
+        "sending": share_daemons.sending,
         "arrival": share_daemons.arrival,
         "meanwhile": share_daemons.meanwhile,
         "first": share_daemons.first,

@@ -103,11 +103,13 @@ class _Counting:
     def __init__(self, client: Client) -> None:
         self._client, self.lines = client, 0
 
-    def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False) -> PreparedShare:
-        return self._client.prepare_share(pool, first=first, dry_run=dry_run)
+    def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False, earlier: str = "") -> PreparedShare:
+        return self._client.prepare_share(pool, first=first, dry_run=dry_run, earlier=earlier)
 
-    def note_delivered(self, pool: str, partition: str, epoch: int, count: int, commit: str = "") -> ShareState:
-        return self._client.note_delivered(pool, partition, epoch, count, commit)
+    def note_delivered(
+        self, pool: str, partition: str, epoch: int, count: int, commit: str = "", earlier: str = ""
+    ) -> ShareState:
+        return self._client.note_delivered(pool, partition, epoch, count, commit, earlier=earlier)
 
     def renew_partition(self, pool: str, head: bytes, hashes: Sequence[bytes] = ()) -> ShareState:
         return self._client.renew_partition(pool, head, hashes)
@@ -177,6 +179,26 @@ def _status(member: SharingMember, options: BenchOptions) -> Iterator[Figure]:
     yield percentile_figure("status, the request, after a change p50", after, 50, target=at_most(100))
     yield percentile_figure("  without a change p50", again, 50)
     yield percentile_figure("status, the command p50", command, 50, target=at_most(100))
+
+
+def sending(options: BenchOptions) -> PartResult:
+    """The first push of 20,000 lines, from the user's word on, against `git push` of the same commit."""
+    many = QUICK_MANY if options.quick else MANY
+    with _project() as project, _member(project, "Ada") as ada:
+        ada.fill(many)
+        options.progress("share/sending: the push")
+        ada.client.offer_records(ada.pool, all=True)
+        seconds, cpu = _spent(ada, ada.push)
+        assert ada.client.shares().shares[0].delivered == many
+        spec = "+refs/memd/v1/*:refs/memd/v1/*"
+        floor = elapsed_ms(_git, ada.exchange.folder, "push", "-q", str(project.bare), spec) / 1000
+    figures = (
+        Figure(f"first push of {many:,} lines", seconds, "s", floor),
+        Figure("  seconds of a core, the daemon", cpu, "s"),
+        Figure("  lines sent", many / seconds, "/s"),
+        Figure("  git push", floor, "s"),
+    )
+    return PartResult(figures, shows_not="a network, and the choice of what goes")
 
 
 # --- what arrives ----------------------------------------------------------------------------------------------------

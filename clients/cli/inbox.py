@@ -58,7 +58,13 @@ def inbox(
         return
     with CommandAnswer("inbox", as_json) as answer, reach() as client:
         proposals = client.inbox(all=all)
-        answer.give(proposals, _lines(proposals))
+        answer.give(proposals, [*_lines(proposals), *_share_lines(client)])
+
+
+def _share_lines(client: Client) -> Iterator[str]:
+    """How many records wait for the user's word to be shared."""
+    if waiting := sum(share.undecided for share in client.shares().shares if share.is_open):
+        yield styled(f"{count(waiting, 'record waits', 'records wait')} for your review: memd share review", "dim")
 
 
 def _list_candidates(after: str, as_json: bool) -> None:

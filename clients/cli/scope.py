@@ -14,6 +14,7 @@ from ...protocol.event import Visibility
 from ...protocol.record import LIVE
 from ...protocol.reply import PoolList
 from ...protocol.scope import Bound, Left, RecordsMoved, Scope
+from ..hooks.session_pulls import stop_pulling
 from .connection import reach
 from .options import DryRun, here
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
@@ -218,6 +219,8 @@ def leave(
 ) -> None:
     """Stop reading a project's memory, or start again. Nothing is deleted.
 
+    Leaving also ends sharing it, as `memd share off` does. A return does not share it again; `memd share on` does.
+
     \b
     Examples:
       memd leave
@@ -228,15 +231,23 @@ def leave(
         if pool == "":
             raise InvalidRequest("the pool's name is empty", hint="`memd pools` lists them")
         left = client.leave("" if pool else here(folder), pool=pool or "", back=back)
+        if left.unshared:
+            stop_pulling(client.places, left.pool)
         answer.give(left, _leave_lines(left))
 
 
 def _leave_lines(left: Left) -> Iterator[str]:
     name, records = plain_name(left.title) or plain_name(left.pool), count(left.records, "record")
     if not left.left:
-        yield from wrapped(f"you returned to {name}: its {records} are read there again")
+        yield from wrapped(f"you returned to {name}: memd reads its {records} there again")
         return
-    yield from wrapped(f"you left {name}: its {records} remain, and are read only with --pool {name}")
+    yield from wrapped(f"you left {name}: memd keeps its {records}, and reads them only with --pool {name}")
+    if left.unshared:
+        pool = plain_name(left.pool)
+        yield from wrapped(
+            "its memory is no longer shared: nothing is pushed or pulled, and others keep what they have; "
+            f"`memd share off --withdraw --pool {pool}` takes it back from them"
+        )
     yield from wrapped(f"to return: `memd leave --back --pool {plain_name(left.pool)}`")
 
 

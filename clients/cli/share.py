@@ -9,13 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
-from urllib.parse import urlsplit, urlunsplit
 
 import typer
+from msgspec.structs import replace
 
 from ...protocol.errors import (
     InvalidRequest,
@@ -39,6 +39,7 @@ from ...protocol.share import (
     ShareState,
     Standing,
 )
+from ...protocol.shared_lines import chosen_name
 from ..hooks.session_pulls import chosen_pull, pull_at_start, stop_pulling
 from ..python.client import Client
 from .connection import PATIENCE_MS, reach
@@ -125,6 +126,8 @@ def on(
     """
     with CommandAnswer("share on", as_json) as answer, reach(PATIENCE_MS) as client:
         folder = here(cwd)
+        if not pool:
+            _check_commits(folder)
         scope = None if pool else _scope_here(client, folder)
         wanted = scope.pool if scope else pool
         address = _without_password(remote, answer) or _known_address(client, wanted)
@@ -135,6 +138,7 @@ def on(
         name = name or _known_name(client, wanted) or _of_git(folder, "user.name")
         if not name:
             raise InvalidRequest("git knows no name of yours", hint="`memd share on --name NAME`")
+        name = chosen_name(name)
         if scope and not scope.is_open:  # memd never captured anything there, as for somebody who joins a project
             planned = ShareState(pool=wanted, title=scope.title, address=address, name=name)
         else:
@@ -273,8 +277,14 @@ def status(pool: Pool = "", as_json: JsonFlag = False) -> None:
     """
     with CommandAnswer("share status", as_json) as answer, reach(PATIENCE_MS) as client:
         listed = client.shares([pool] if pool else [])
-        lines = [line for share in listed.shares for line in _state_lines(client, share)]
-        answer.give(listed, lines or wrapped("no project is shared; `memd share on` in a project's folder begins"))
+        answer.give(listed, _status_lines(client, listed.shares))
+
+
+def _status_lines(client: Client, shares: Sequence[ShareState]) -> Iterator[str]:
+    if not shares:
+        yield from wrapped("no project is shared; `memd share on` in a project's folder begins")
+    for share in shares:
+        yield from _state_lines(client, share)
 
 
 def _state_lines(client: Client, share: ShareState) -> Iterator[str]:
@@ -288,6 +298,10 @@ def _state_lines(client: Client, share: ShareState) -> Iterator[str]:
         what = "withdrawn" if share.withdrawn else "forgotten here"
         how = "`memd share push`" if share.is_open or share.withdrawn else "`memd share off --withdraw`"
         words = f"{count(share.forgotten, 'line')} {what} and still at the remote: {how}"
+        yield from (styled(line, "yellow") for line in wrapped(words, "  ", "  "))
+    for remote in (remote for remote in share.earlier if remote.forgotten):
+        words = f"{count(remote.forgotten, 'line')} forgotten here and still at the earlier remote "
+        words += f"{plain_name(remote.address)}: `memd share push`"
         yield from (styled(line, "yellow") for line in wrapped(words, "  ", "  "))
     if share.undecided:
         yield from wrapped(f"{count(share.undecided, 'record')} may go: `memd share review`", "  ", "  ")
@@ -312,6 +326,9 @@ def _author_lines(author: AuthorState) -> Iterator[str]:
     if author.waiting:
         words += f" · {count(author.waiting, 'retraction')} of lines that have not come"
     yield from wrapped(words, " " * 12, " " * 12)
+    if author.untrusted:
+        words = f"{count(author.untrusted, 'retraction')} of what others shared: in effect once you trust this author"
+        yield from wrapped(words, " " * 12, " " * 12)
     if author.problem:
         yield from wrapped(f"refused at the last pull: {plain(author.problem)}", " " * 12, " " * 12)
 
@@ -408,7 +425,7 @@ def _chosen_lines(outbox: Outbox, kept: int) -> Iterator[str]:
     going = [item for item in outbox.items if not item.why_not]
     if kept:
         yield f"{count(kept, 'record')} kept: never shared"
-    yield f"{count(len(going), 'record')} in the outbox"
+    yield f"{count(len({item.id for item in going}), 'record')} in the outbox"
     for item in outbox.items:
         if item.why_not:
             yield from wrapped(f"{short(item.id)} stays: {plain(item.why_not)}", "  ")
@@ -499,14 +516,23 @@ def sync(quiet: Quiet = False, pool: Pool = "", cwd: Cwd = None, as_json: JsonFl
 class _Carry:
     """What carries the lines of one project between the daemon and its remote."""
 
-    def __init__(self, client: Client, pool: str, exchange: GitExchange, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, client: Client, pool: str, exchange: GitExchange, tell: Callable[[str], None], checkout: Path | None
+    ) -> None:
         self._client, self._pool, self._exchange, self._tell = client, pool, exchange, tell
+        self._checkout = checkout
 
     def push(self, dry_run: bool = False) -> Pushed:
-        """Send what is due."""
+        """Send what is due, and take what is forgotten back from the remotes of earlier."""
         from ..exchange import carrying
 
-        return carrying.push(self._client, self._pool, self._exchange, dry_run=dry_run, progress=self._tell)
+        pushed = carrying.push(self._client, self._pool, self._exchange, dry_run=dry_run, progress=self._tell)
+        (state,) = self._client.shares([self._pool]).shares
+        if dry_run or not any(remote.forgotten for remote in state.earlier):
+            return pushed
+        is_asked = self._exchange.is_interactive
+        earlier = carrying.push_earlier(self._client, self._client.places, state, self._checkout, is_asked)
+        return replace(pushed, earlier=earlier)
 
     def pull(self, dry_run: bool = False) -> Pulled:
         """Get what is new."""
@@ -522,9 +548,10 @@ def _carried(
     from ..exchange.carrying import exchange_for
 
     is_asked = not quiet and not as_json and sys.stdin.isatty()
-    exchange = exchange_for(client.places, share, _checkout(client, share, cwd), interactive=is_asked)
+    checkout = _checkout(client, share, cwd)
+    exchange = exchange_for(client.places, share, checkout, interactive=is_asked)
     with Ticker(quiet or as_json) as ticker:
-        yield _Carry(client, share.pool, exchange, ticker.tell)
+        yield _Carry(client, share.pool, exchange, ticker.tell, checkout)
 
 
 def _checkout(client: Client, share: ShareState, cwd: str | None) -> Path | None:
@@ -569,6 +596,13 @@ def _pushed_lines(pushed: Pushed, dry_run: bool = False) -> Iterator[str]:
         yield from wrapped(f"pushed lines: {words}; the remote has {pushed.count:,} of yours")
     if pushed.restored:
         yield from wrapped(f"the remote had lost {count(len(pushed.restored), 'author')}; they are there again")
+    for remote in pushed.earlier:
+        lines = count(remote.gone, "forgotten line")
+        if remote.problem:
+            words = f"{plain_name(remote.address)} still has {lines}, and the next push tries again: {remote.problem}"
+            yield from (styled(line, "yellow") for line in wrapped(plain(words)))
+        else:
+            yield from wrapped(f"the earlier remote {plain_name(remote.address)} no longer has {lines}")
     for item in pushed.held:
         yield from wrapped(f"{short(item.id)} stays: {plain(item.why_not)}", "    ", "  ")
 
@@ -629,6 +663,8 @@ def _event_lines(event: ShareEvent) -> Iterator[str]:
     yield f"{age(event.at):<15} {plain_name(event.author)} {what} line {event.n:,}{id}"
     if event.text:
         yield from wrapped(plain(event.text), "    ", "    ")
+    if event.why:
+        yield from wrapped(f"because: {plain(event.why)}", "    ", "    ")
 
 
 @app.command()
@@ -682,9 +718,16 @@ def wrong(
     """
     with CommandAnswer("share wrong", as_json) as answer, reach(PATIENCE_MS) as client:
         outbox = client.dispute_records(ids, why)
-        lines = [f"{count(len(ids), 'record is', 'records are')} retired here"]
-        lines += wrapped("others learn it with your next push: `memd share push`")
-        answer.give(outbox, lines)
+        answer.give(outbox, _wrong_lines(outbox))
+
+
+def _wrong_lines(outbox: Outbox) -> Iterator[str]:
+    if retired := sum(not item.why_not for item in outbox.items):
+        yield f"{count(retired, 'record is', 'records are')} retired here"
+        yield from wrapped("others learn it with your next push: `memd share push`")
+    for item in outbox.items:
+        if item.why_not:
+            yield from wrapped(f"{short(item.id)}: {plain(item.why_not)}", "  ", "")
 
 
 @app.command()
@@ -705,6 +748,15 @@ def hook(as_json: JsonFlag = False) -> None:
 # --- the project ------------------------------------------------------------------------------------------------------
 def _title(share: ShareState) -> str:
     return plain_name(share.title) or pool_name(share.pool)
+
+
+def _check_commits(folder: str) -> None:
+    """Raise InvalidRequest for a repository without a commit: others could not tell that it is the same project."""
+    if _git_says(folder, "rev-parse", "--git-dir") and not _git_says(folder, "rev-parse", "--verify", "-q", "HEAD"):
+        raise InvalidRequest(
+            f"the repository of {plain_name(folder)} has no commit yet, and its first commit names the project",
+            hint="make the first commit, or get the project's by `git pull`, then `memd share on`",
+        )
 
 
 def _scope_here(client: Client, folder: str) -> Scope:
@@ -775,6 +827,8 @@ def _without_password(address: str, answer: CommandAnswer) -> str:
     """The address without a password: memd stores and shows addresses."""
     if "://" not in address:
         return address
+    from urllib.parse import urlsplit, urlunsplit  # 3 ms, which most commands do not need
+
     parts = urlsplit(address)
     host = parts.netloc.rpartition("@")[2]
     user, colon, _ = parts.netloc.rpartition("@")[0].partition(":")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from ...protocol.errors import InvalidRequest, RemoteRefusal, Unavailable
+from ...protocol.errors import InvalidRequest, MemdError, RemoteRefusal, Unavailable
 from ...protocol.places import Places
 from ...protocol.share import (
     FIRST_LINES,
@@ -47,8 +47,12 @@ POINTS = ("offered", "objects", "pushed", "delivered", "fetched", "journalled", 
 class SharingDaemon(Protocol):
     """The requests of a client that carrying needs."""
 
-    def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False) -> PreparedShare: ...
-    def note_delivered(self, pool: str, partition: str, epoch: int, count: int, commit: str = "") -> ShareState: ...
+    def prepare_share(
+        self, pool: str, *, first: int = 0, dry_run: bool = False, earlier: str = ""
+    ) -> PreparedShare: ...
+    def note_delivered(
+        self, pool: str, partition: str, epoch: int, count: int, commit: str = "", earlier: str = ""
+    ) -> ShareState: ...
     def renew_partition(self, pool: str, head: bytes, hashes: Sequence[bytes] = ()) -> ShareState: ...
     def shares(self, pools: Sequence[str] = ()) -> ShareList: ...
     def take_partition(
@@ -62,10 +66,20 @@ class SharingDaemon(Protocol):
     ) -> PartitionTaken: ...
 
 
+class EarlierPushed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a push did at an earlier remote. `gone`: lines that were forgotten since; `problem`: why they still lie
+    there: the next push tries again."""
+
+    address: str
+    gone: int
+    problem: str = ""
+
+
 class Pushed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a push did. `count`: lines that the remote has; `added`, `retired`, `gone`: those that it did not have;
     `renewed`: another device wrote the partition, this home began a new one; `restored`: partitions that the remote had
-    lost, which went back; `held`: records that the user chose and that stay, each with why."""
+    lost, which went back; `held`: records that the user chose and that stay, each with why; `earlier`: the remotes
+    before the present one that had lines which are forgotten."""
 
     partition: str
     epoch: int
@@ -77,6 +91,7 @@ class Pushed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     renewed: bool = False
     restored: tuple[str, ...] = ()
     held: tuple[OutboxItem, ...] = ()
+    earlier: tuple[EarlierPushed, ...] = ()
 
 
 class RefusedPartition(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,11 +179,11 @@ def _pushed(prepared: PreparedShare, commit: str) -> Pushed:
 
 
 def _prepared(
-    client: Client | SharingDaemon, pool: str, exchange: GitExchange, dry_run: bool
+    client: Client | SharingDaemon, pool: str, exchange: GitExchange, dry_run: bool, earlier: str = ""
 ) -> tuple[PreparedShare, dict[int, bytes]]:
     """Return the own partition with those of its segments that the repository lacks, page by page. Lines may be added
     between two pages: the last page decides. Raises Unavailable."""
-    page = client.prepare_share(pool, dry_run=dry_run)
+    page = client.prepare_share(pool, dry_run=dry_run, earlier=earlier)
     if dry_run:
         return page, {}
     segments: dict[int, bytes] = {}
@@ -180,7 +195,7 @@ def _prepared(
             present = range(len(page.hashes))
             return page, {n: segments[n] for n in sorted(segments) if n in present and n not in known}
         epoch = page.epoch
-        page = client.prepare_share(pool, first=missing[0])
+        page = client.prepare_share(pool, first=missing[0], earlier=earlier)
         if page.epoch != epoch:
             segments.clear()  # a segment keeps its hash when a line of it is forgotten
     raise Unavailable("the own partition changes faster than it can be read", hint="try again")
@@ -230,6 +245,44 @@ def _is_renewed(
     return True
 
 
+# --- earlier remotes -------------------------------------------------------------------------------------------------
+def push_earlier(
+    client: Client | SharingDaemon, places: Places, state: ShareState, checkout: Path | None, interactive: bool
+) -> tuple[EarlierPushed, ...]:
+    """Take the forgotten lines back from the remotes that a share had before; no line is added there. What fails is
+    told and stays for the next push."""
+    done: list[EarlierPushed] = []
+    for remote in (remote for remote in state.earlier if remote.forgotten):
+        folder = exchange_folder(places.share, f"{state.pool}\n{remote.address}")
+        exchange = GitExchange(folder, checkout, remote.address, interactive=interactive)
+        problem = ""
+        try:
+            _take_back(client, state.pool, exchange, remote.address)
+        except MemdError as error:
+            problem = error.message
+        done.append(EarlierPushed(address=remote.address, gone=remote.forgotten, problem=problem))
+    return tuple(done)
+
+
+def _take_back(client: Client | SharingDaemon, pool: str, exchange: GitExchange, address: str) -> None:
+    """Push the own partition as far as an earlier remote has it. A remote that lost it gets nothing."""
+    with exchange.exclusive():
+        prepared, segments = _prepared(client, pool, exchange, dry_run=False, earlier=address)
+        commit = exchange.write(prepared.head, segments)
+        for _ in range(TRIES):
+            if not (there := exchange.remote_refs().get(prepared.partition, "")):
+                break
+            try:
+                exchange.push(prepared.partition, over=there)
+                break
+            except StaleRemote:
+                continue
+        else:
+            raise RemoteRefusal("another process writes the same partition again and again", hint="try again later")
+        client.note_delivered(pool, prepared.partition, prepared.epoch, prepared.count, commit, address)
+        exchange.remove()
+
+
 # --- pull ------------------------------------------------------------------------------------------------------------
 def pull(
     client: Client | SharingDaemon,
@@ -246,10 +299,11 @@ def pull(
         _reach("fetched")
         shares = client.shares((pool,))
         own, lines = _own(shares), {author.partition: author.lines for one in shares.shares for author in one.authors}
+        present = {share.partition for share in shares.shares}
         taken: list[PartitionTaken] = []
         unchanged, forgotten = 0, False
         for partition in exchange.partitions("new"):
-            if partition in own:
+            if partition in present:
                 continue
             try:
                 tree, before = exchange.tree("new", partition), exchange.tree("taken", partition)
@@ -262,6 +316,9 @@ def pull(
                 reply = _take(client, pool, exchange, partition, tree, lines.get(partition, 0), dry_run)
             except MalformedShare as error:
                 refused[partition] = str(error)
+                continue
+            if partition in own and reply.problem and not reply.name:  # this home wrote all of it
+                unchanged += 1
                 continue
             taken.append(reply)
             if not (dry_run or reply.problem or reply.left):

@@ -105,6 +105,7 @@ class GitExchange:
 
     def __init__(self, folder: Path, checkout: Path | None, address: str, *, interactive: bool = False) -> None:
         self.folder, self._address = folder, address
+        self.is_interactive = interactive
         self._git = GitTransport(folder, address, checkout, interactive=interactive)
         self._repository: pygit2.Repository | None = None
 
@@ -468,6 +469,11 @@ class GitExchange:
             raise self._git.failure(errors)
         with _storing(self.folder):
             self._open()
+
+    def remove(self) -> None:
+        """Remove the repository. Inside of `exclusive`, whose file stays."""
+        self._repository = None
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _cut_history(self) -> None:
         """Keep of the others' partitions only what the daemon took, without earlier commits."""

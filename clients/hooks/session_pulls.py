@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
@@ -31,6 +30,8 @@ def pulls_folder(places: Places) -> Path:
 
 
 def _file(places: Places, pool: str) -> Path:
+    from hashlib import blake2b  # it loads OpenSSL, which costs a client 3 ms
+
     return pulls_folder(places) / f"{blake2b(pool.encode(), digest_size=12).hexdigest()}.json"
 
 
@@ -50,6 +51,8 @@ def stop_pulling(places: Places, pool: str) -> None:
 def chosen_pull(places: Places, pool: str) -> SessionPull | None:
     """Return the project's choice; None if no session starts a pull, or if the file is damaged."""
     try:
+        if not pulls_folder(places).exists():
+            return None
         return _decoder.decode(_file(places, pool).read_bytes())
     except (OSError, msgspec.MsgspecError):
         return None

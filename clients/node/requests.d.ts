@@ -93,6 +93,7 @@ export interface AuthorState {
   lines?: number;
   live?: number;
   waiting?: number;
+  untrusted?: number;
   refused?: number;
   problem?: string;
   taken_at?: string;
@@ -318,6 +319,7 @@ export interface Delivered {
   count: number;
   gone?: number;
   commit?: string;
+  address?: string;
 }
 export interface Deprecation {
   contradiction_evidence_required: number;
@@ -354,6 +356,11 @@ export interface Distilled {
 }
 export interface Done {
   pending: number;
+}
+export interface EarlierRemote {
+  address: string;
+  lines?: number;
+  forgotten?: number;
 }
 export interface Erased {
   kind: "erased";
@@ -604,6 +611,7 @@ export interface Left {
   title: string;
   records: number;
   left: boolean;
+  unshared: boolean;
 }
 export interface Line {
   turn: string;
@@ -1553,6 +1561,7 @@ export interface ShareEvent {
   what: "add" | "gone" | "inv";
   id?: string;
   text?: string;
+  why?: string;
 }
 export interface ShareList {
   shares?: ShareState[];
@@ -1591,6 +1600,7 @@ export interface ShareState {
   undecided?: number;
   forgotten?: number;
   authors?: AuthorState[];
+  earlier?: EarlierRemote[];
 }
 export interface Shift {
   id: string;
@@ -1885,10 +1895,10 @@ export interface RequestMethods {
   offerRecords(pool: string, options?: { ids?: string[]; all?: boolean; keep?: string[] }): Promise<Outbox>;
   /** List what the next push would send, and what waits. Raises NotFound. */
   shareOutbox(pool: string): Promise<Outbox>;
-  /** Render the own partition, after offering what is due. Raises NotFound, InvalidRequest. */
-  prepareShare(pool: string, options?: { first?: number; dry_run?: boolean }): Promise<PreparedShare>;
+  /** Render the own partition, after offering what is due; `earlier`: as far as an earlier remote has it. Raises NotFound, InvalidRequest. */
+  prepareShare(pool: string, options?: { first?: number; dry_run?: boolean; earlier?: string }): Promise<PreparedShare>;
   /** Note what the remote has of the own partition. Raises NotFound, InvalidRequest. */
-  noteDelivered(pool: string, partition: string, epoch: number, count: number, options?: { commit?: string }): Promise<ShareState>;
+  noteDelivered(pool: string, partition: string, epoch: number, count: number, options?: { commit?: string; earlier?: string }): Promise<ShareState>;
   /** Begin a new own partition, because another device writes the present one too. Raises InvalidRequest. */
   renewPartition(pool: string, head: unknown, options?: { hashes?: unknown[] }): Promise<ShareState>;
   /** Take what another author's partition has new (H2). Raises NotFound. */

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...protocol.errors import Refused
-from ...protocol.redact import redact
-from ...protocol.secret_gate import KEY_BYTES, KEY_FILE, SecretGate
+
+if TYPE_CHECKING:  # its rules cost 4 ms, and most commands write no text
+    from ...protocol.secret_gate import SecretGate
 
 
 def make_private(folder: Path) -> None:
@@ -42,6 +44,9 @@ def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
 def client_gate(state: Path) -> SecretGate:
     """Return the gate with the short list of rules. The daemon creates its key; without one, the placeholders of this
     gate have a key of their own."""
+    from ...protocol.redact import redact
+    from ...protocol.secret_gate import KEY_BYTES, KEY_FILE, SecretGate
+
     key = b""
     with suppress(OSError):
         key = (state / KEY_FILE).read_bytes()

@@ -455,11 +455,14 @@ class RequestMethods:
         """List what the next push would send, and what waits. Raises NotFound."""
 
     @sends(request.PrepareShare, PreparedShare)
-    def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False) -> None:
-        """Render the own partition, after offering what is due. Raises NotFound, InvalidRequest."""
+    def prepare_share(self, pool: str, *, first: int = 0, dry_run: bool = False, earlier: str = "") -> None:
+        """Render the own partition, after offering what is due; `earlier`: as far as an earlier remote has it. Raises
+        NotFound, InvalidRequest."""
 
     @sends(request.NoteDelivered, ShareState)
-    def note_delivered(self, pool: str, partition: str, epoch: int, count: int, commit: str = "") -> None:
+    def note_delivered(
+        self, pool: str, partition: str, epoch: int, count: int, commit: str = "", earlier: str = ""
+    ) -> None:
         """Note what the remote has of the own partition. Raises NotFound, InvalidRequest."""
 
     @sends(request.RenewPartition, ShareState)

@@ -63,7 +63,7 @@ def beside(archive: Archive, sources: SourceTable, aliases: Aliases) -> Beside:
 
     def surroundings(record: Record) -> str:
         spans = record.provenance.spans
-        if record.status not in LIVE or not spans:
+        if record.status not in LIVE or not spans or record.is_team:  # the archive has no line of another author
             return ""
         session = sources.session(spans[0].document)
         project = session.opened.project if session else ""
@@ -126,7 +126,8 @@ def _is_open_to_same(record: Record, other: Record) -> bool:
 
 def text_of(record: Record, records: RecordReader, around: Beside = nothing) -> TermDocument:
     """Return the document of a record in the index."""
-    named = " ".join(categories(f"{record.description}\n{record.content}"))
+    same = record.description == record.content
+    named = " ".join(categories(record.content if same else f"{record.description}\n{record.content}"))
     replaced = "\n".join(map(words, predecessors(records, record))) if record.supersedes else ""
     return TermDocument(record.id, record.pool, record.status in LIVE, words(record), around(record), named, replaced)
 

@@ -32,7 +32,7 @@ from .records import digest
 class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shared project. `partitions`: all own ones, the present one last; `count`, `lamport`: of the present one, with
     the lines of others considered. `past`: lines of earlier partitions that the others have. `whole_since`: from when
-    on sessions are shared as a whole, microseconds, 0 for none."""
+    on sessions are shared as a whole, microseconds, 0 for none. `remotes`: what each remote has, by its address."""
 
     opened: ShareOpened
     at: str
@@ -44,6 +44,20 @@ class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     delivered: Delivered | None = None
     past: dict[str, int] = {}
     whole_since: int = 0
+    remotes: dict[str, Delivered] = {}
+
+    def wrote(self, partition: str, number: int) -> bool:
+        """Whether a line is this home's: another device may go on under the key of an earlier partition, because one
+        home is a copy of the other."""
+        if partition == self.opened.partition:
+            return True
+        return partition in self.partitions and number < self.past.get(partition, 0)
+
+    @property
+    def earlier(self) -> list[Delivered]:
+        """What the remotes before the present one have of the present partition, by address."""
+        others = (self.remotes[address] for address in sorted(self.remotes.keys() - {self.opened.address}))
+        return [each for each in others if each.partition == self.opened.partition]
 
 
 class PartnerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -112,7 +126,7 @@ class SharingTable(FoldTables):
             case Offered() as offered:
                 self._offer(batch, offered)
             case Delivered() as delivered:
-                self._change(batch, delivered.pool, delivered=delivered)
+                self._deliver(batch, delivered)
             case Arrived() as arrived:
                 self._arrive(batch, arrived, entry.at)
             case AuthorJudged() as judged:
@@ -153,6 +167,14 @@ class SharingTable(FoldTables):
         if (entry := self._share_in(batch, offered.pool)) is not None:
             lamport = max(entry.lamport, offered.lamport)
             self._change(batch, offered.pool, count=max(entry.count, offered.n + 1), lamport=lamport)
+
+    def _deliver(self, batch: OperationBatch, delivered: Delivered) -> None:
+        if (entry := self._share_in(batch, delivered.pool)) is None:
+            return
+        address = delivered.address or entry.opened.address
+        remotes = {**entry.remotes, address: _replace(delivered, address=address)}
+        present = entry.delivered if delivered.address else delivered
+        self._change(batch, delivered.pool, remotes=remotes, delivered=present)
 
     # --- others --------------------------------------------------------------------------------------------------
     def _partner_in(self, batch: OperationBatch, pool: str, partition: str) -> PartnerEntry:

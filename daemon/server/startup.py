@@ -191,6 +191,7 @@ class Daemon:
             why_not_exported=ShareGate(stores).why_not_exported,
             contradictions=lambda records: contradicted(stores, records, models.sense.encode),
         )
+        sharing = SharingService(core, writer, forget=forgetting.forget_lines)
         sources = StatusSources(
             models,
             capture.pauses,
@@ -219,7 +220,7 @@ class Daemon:
             reflection,
             remote,
             LinksService(stores, core.directory, world),
-            SharingService(core, writer, forget=forgetting.forget_lines),
+            sharing,
             governance,
             CurationService(
                 core,
@@ -232,10 +233,10 @@ class Daemon:
             ),
             policy,
             ingestion,
-            PoolsService(stores, identity, core.directory, folder_pools, world),
+            PoolsService(stores, identity, core.directory, folder_pools, world, distillation.wake),
             AccessService(stores, passes, core.directory, corrections.sessions, world),
             corrections,
-            InboxService(stores, writer, forgetting.start_forgetting, governance.decisions),
+            InboxService(stores, writer, forgetting.start_forgetting, sharing.retractions, governance.decisions),
             forgetting,
             lifecycle,
             maintenance,

@@ -1,16 +1,21 @@
 """What the lines of all authors of a shared project together say of a record: added, and not invalidated (H2).
 
-Invariants: nothing is written; the answer follows from the set of the lines that memd has, never from the order in
-which they came; lines of authors whom the user muted or revoked say nothing.
+Invariants: nothing is written; the answer follows from the set of the lines that memd has and from what the user thinks
+of their authors, never from the order in which they came. An author invalidates the lines of the own partition; those
+of others only while the user trusts the author. Lines of authors whom the user muted or revoked say nothing. The lines
+by which this home invalidates its own ones follow from its records, so they retire none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from ...protocol.operation import Added, Arrived, AuthorJudged, Invalidated, RecordJudged
-from ...protocol.record import TEAM, Record, is_team_document, record_id
+from ...protocol.record import LIVE, TEAM, Record, is_partition, record_id
+from ...protocol.share import Standing
 from ...protocol.shared_lines import MalformedShare, line_name, parse_line_name
 from ..projections.stores import Stores
 from .record_history import entries
@@ -40,20 +45,24 @@ def shared_id(pool: str, partition: str, number: int) -> str:
 
 
 class SharedBelief:
-    """The lines of one pool. `without`: partitions that say nothing besides the muted and revoked ones."""
+    """The lines of one pool. `without`: partitions that say nothing besides the muted and revoked ones; `standings`: of
+    partitions whose author the user judges now."""
 
-    def __init__(self, stores: Stores, pool: str, without: Collection[str] = (), heard: Collection[str] = ()) -> None:
-        """`heard`: partitions whose lines count although their author is muted."""
+    def __init__(
+        self,
+        stores: Stores,
+        pool: str,
+        without: Collection[str] = (),
+        standings: Mapping[str, Standing] | None = None,
+    ) -> None:
         self._stores, self._pool = stores, pool
         share = stores.sharing.share(pool)
-        self.own = frozenset(share.partitions) if share else frozenset[str]()
+        self._share = share
         revoked = {entry.source for entry in stores.grants.sources()}
         self.partners = {partner.partition: partner for partner in stores.sharing.partners(pool)}
-        silent = {
-            name
-            for name, partner in self.partners.items()
-            if (partner.standing == "muted" and name not in heard) or {TEAM, document_of(name)} & revoked
-        }
+        told = {name: partner.standing for name, partner in self.partners.items()} | dict(standings or {})
+        self._trusted = frozenset(name for name, standing in told.items() if standing == "trusted")
+        silent = {name for name, standing in told.items() if standing == "muted" or {TEAM, document_of(name)} & revoked}
         self._silent = silent | set(without)
 
     def id_of(self, ref: str) -> str:
@@ -62,7 +71,7 @@ class SharedBelief:
             partition, number = parse_line_name(ref)
         except MalformedShare:
             return ""
-        if partition not in self.own:
+        if not self._is_own(partition, number):
             return shared_id(self._pool, partition, number)
         offered = self._stores.sharing.own_line(partition, number)
         return offered.id if offered is not None and offered.what == "add" else ""
@@ -73,7 +82,31 @@ class SharedBelief:
         """Return the line that invalidates a named one, the first by Lamport time; None if it stands. `more`: lines
         that are not in the tables yet; `less`: places of lines that become gone."""
         lines = (line for line in (*self._lines(ref), *more) if (line.partition, line.n) not in less)
-        return min((line for line in lines if line.partition not in self._silent), default=None)
+        return min((line for line in lines if self._counts(line, ref)), default=None)
+
+    def untrusted(self, ref: str, more: Iterable[Invalidation] = ()) -> Invalidation | None:
+        """Return the first line that would invalidate a named one if the user trusted its author. `more`: as there."""
+        lines = (line for line in (*self._lines(ref), *more) if self._is_heard(line) and not self._counts(line, ref))
+        return min(lines, default=None)
+
+    def is_taken_back(self, ref: str) -> bool:
+        """Whether this home told the others that a line no longer holds."""
+        places = self._stores.sharing.invalidating(self._pool, ref)
+        return any(self._is_own(place.partition, place.n) for place in places)
+
+    def _is_own(self, partition: str, number: int) -> bool:
+        return self._share is not None and self._share.wrote(partition, number)
+
+    def _counts(self, line: Invalidation, ref: str) -> bool:
+        author, number = parse_line_name(ref)
+        is_own = self._is_own(author, number)
+        if self._is_own(line.partition, line.n):
+            return not is_own
+        is_of_author = line.partition == author and not is_own
+        return self._is_heard(line) and (is_of_author or line.partition in self._trusted)
+
+    def _is_heard(self, line: Invalidation) -> bool:
+        return line.partition not in self._silent and not self._is_own(line.partition, line.n)
 
     def reason(self, line: Invalidation, name: str = "") -> str:
         """Return the reason for which a line retires a record. `name`: of an author of whom nothing came before."""
@@ -84,7 +117,7 @@ class SharedBelief:
     def _lines(self, ref: str) -> Iterator[Invalidation]:
         sharing = self._stores.sharing
         for place in sharing.invalidating(self._pool, ref):
-            if place.partition in self.own:
+            if self._is_own(place.partition, place.n):
                 if offered := sharing.own_line(place.partition, place.n):
                     yield Invalidation(offered.lamport, place.partition, place.n, offered.until, offered.why)
             elif taken := sharing.taken(self._pool, place.partition, place.n):
@@ -135,7 +168,7 @@ def no_longer_invalidated(stores: Stores, documents: Iterable[str]) -> Iterator[
     partitions: dict[str, list[str]] = {}
     for document in documents:
         session = stores.sources.session(document)
-        if session is not None and is_team_document(document):
+        if session is not None and is_partition(document):
             partitions.setdefault(session.opened.project, []).append(document.partition(":")[2])
     for pool, names in partitions.items():
         belief = SharedBelief(stores, pool, without=names)
@@ -144,6 +177,34 @@ def no_longer_invalidated(stores: Stores, documents: Iterable[str]) -> Iterator[
             ref = next(ref for ref, id in refs.items() if id == record.id)
             if is_invalidated(stores, record) and belief.invalidation(ref) is None:
                 yield record
+
+
+def still_invalidated(stores: Stores, documents: Iterable[str]) -> list[Invalidated]:
+    """Return the retirements of live records of these authors, and of live ones that they invalidate: while an author
+    was revoked or undone, lines came and records changed."""
+    ends: dict[str, Invalidated] = {}
+    for document in filter(is_partition, documents):
+        session = stores.sources.session(document)
+        if session is None:
+            continue
+        belief, partition = SharedBelief(stores, session.opened.project), document.partition(":")[2]
+        ids = {*belief.invalidated_by(partition).values(), *stores.records.citing(document)}
+        for id, record in stores.records.many(ids).items():
+            is_believed = record.is_shared and record.status in (*LIVE, "archived")
+            if is_believed and (line := belief.invalidation(name_of(record))):
+                ends[id] = Invalidated(id=id, valid_to=line.until, reason=belief.reason(line))
+    return [ends[id] for id in sorted(ends)]
+
+
+def with_author(stores: Stores, record: Record) -> Record:
+    """Return a record of another author with the name that its author has now."""
+    if not record.is_shared:
+        return record
+    partner = stores.sharing.partner(record.pool, record.provenance.source.partition(":")[2])
+    if partner is None or partner.name in ("", record.provenance.author):
+        return record
+    provenance = msgspec.structs.replace(record.provenance, author=partner.name)
+    return msgspec.structs.replace(record, provenance=provenance)
 
 
 def name_of(record: Record) -> str:

@@ -99,6 +99,21 @@ def reworded(before: Record, captured: Captured) -> Record:
     )
 
 
+def restated(before: Record, captured: Captured) -> Record:
+    """Return the user's own statement in place of another author's: it rests on the user's words alone."""
+    right = reworded(before, captured)
+    span = right.provenance.spans[0]
+    own = Provenance(
+        author="user",
+        source=span.document,
+        trust="user",
+        spans=(span,),
+        quote=right.provenance.quote,
+        said_at=right.provenance.said_at,
+    )
+    return msgspec.structs.replace(right, layer="L3", provenance=own)
+
+
 def own_tags(tags: tuple[str, ...], words: str) -> tuple[str, ...]:
     """Return the type, the marks, and the keywords that occur in these words."""
     from ...stages.open_questions import is_undecided  # late: its expressions take long to compile

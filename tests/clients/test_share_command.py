@@ -16,6 +16,7 @@ import pytest
 from memd.clients.hooks import program
 from memd.clients.hooks.session_pulls import SessionPull, chosen_pull, pull_at_start, pulls_folder, stop_pulling
 from memd.clients.python.client import Client
+from memd.protocol.errors import InvalidRequest
 from tests.clients.conftest import Told, memd_in
 from tests.clients.hooked import Host, started
 from tests.conftest import RunningDaemon
@@ -170,6 +171,39 @@ def test_two_people_share_choose_trust_dispute_and_leave_H1_H2(
         assert b"apple ledger" not in reachable(objects)
 
 
+def test_a_correction_of_a_shared_record_is_shared_and_retracts_it_W7(
+    ada: Person, person: Callable[[str], Person]
+) -> None:
+    right = "We keep the apple ledger in Postgres, because the spreadsheet loses rows."
+    bert = person("Bert")
+    ledger = ada.remember(LEDGER)
+    ada.shared("on", "--yes")
+    ada.shared("review", "--accept", ledger)
+    ada.shared("push")
+    bert.shared("on", "--yes")
+    bert.shared("pull")
+    with bert.client() as client:
+        [record] = [record for record in client.list(limit=10).records if record.description == LEDGER]
+        with pytest.raises(InvalidRequest, match="the words of Ada") as refused:
+            client.edit(record.id, right)
+        assert "memd correct" in refused.value.hint
+        own = client.correct(record.id, right).record
+    assert (own.provenance.author, own.provenance.trust) == ("user", "user") and not own.is_team
+    assert [span.document for span in own.provenance.spans] == [own.provenance.source]
+    assert bert.statements() == {LEDGER: "retired", right: "active"}
+    assert right in flat(bert.shared("review").text)
+    assert "1 record in the outbox" in bert.shared("review", "--accept", own.id).text
+    assert "1 new, 1 retracted" in bert.shared("push").text
+    assert "1 new, 1 against records of yours" in flat(ada.shared("pull").text)
+    assert ada.statements() == {LEDGER: "active", right: "quarantined"}
+    ada.shared("trust", "Bert")
+    assert ada.statements() == {LEDGER: "retired", right: "active"}
+    with ada.client() as client:
+        [theirs] = [record for record in client.list(limit=10).records if record.description == right]
+        assert (theirs.provenance.author, theirs.supersedes) == ("Bert", (ledger,))
+    assert "nothing to push" in bert.shared("push").text
+
+
 def reachable(repository: Path) -> bytes:
     """The contents of all objects that refs of a repository lead to."""
     names = [line.split()[0] for line in git(repository, "rev-list", "--objects", "--all").splitlines()]
@@ -263,6 +297,30 @@ def test_a_folder_without_a_project_or_a_remote_can_not_be_shared_A2(ada: Person
     ada.remember(LEDGER)
     told = ada.share("on", "--yes")
     assert told.code == 2 and "origin" in told.errors and "--remote URL" in told.errors
+
+
+def test_what_keeps_a_share_from_beginning_says_what_to_do_next_H1(ada: Person, tmp_path: Path, remote: Path) -> None:
+    young = tmp_path / "young"
+    subprocess.run(["git", "init", "-q", str(young)], check=True)
+    told = ada.memd("share", "on", "--yes", "--remote", str(remote), "--name", "Ada", "--cwd", str(young))
+    assert told.code == 2 and "no commit yet" in flat(told.errors) and "make the first commit" in flat(told.errors)
+    told = ada.share("on", "--yes", "--name", "A" * 300)
+    assert told.code == 2 and "the name has 300 characters" in flat(told.errors)
+    git(young, "commit", "-q", "--allow-empty", "-m", "first")
+    told = ada.memd("share", "on", "--yes", "--no-push", "--remote", str(remote), "--name", "Ada", "--cwd", str(young))
+    assert told.code == 0, told.errors
+    with ada.client() as client:
+        end = time.monotonic() + 8 * WAIT_S
+        while client.status().pending and time.monotonic() < end:  # no other event wakes the worker
+            time.sleep(0.05)
+        assert client.status().pending == 0
+
+
+def test_records_to_review_are_named_in_the_inbox_H1(ada: Person) -> None:
+    ada.remember(LEDGER)
+    assert "memd share review" not in ada.memd("inbox").text
+    ada.shared("on", "--yes", "--no-push")
+    assert "1 record waits for your review: memd share review" in flat(ada.memd("inbox").text)
 
 
 def test_a_password_in_the_address_of_origin_is_not_stored_W5(ada: Person) -> None:
@@ -360,6 +418,37 @@ def test_forgetting_tells_of_what_is_still_at_the_remote_T10(ada: Person, remote
     assert json.loads(ada.shared("pull", "--json").text)["data"].get("partitions", []) == [], "not even one's own"
 
 
+def test_forgetting_reaches_the_remotes_of_earlier_too_and_new_lines_do_not_T10(
+    ada: Person, person: Callable[[str], Person], remote: Path, tmp_path: Path
+) -> None:
+    bert, private, moved = person("Bert"), tmp_path / "private.git", tmp_path / "moved.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(private)], check=True)
+    ledger, press, cellar = ada.remember(LEDGER), ada.remember(PRESS), ada.remember(CELLAR)
+    ada.shared("on", "--yes")
+    ada.shared("review", "--accept", ledger, "--accept", press)
+    ada.shared("push")
+    bert.shared("on", "--yes")
+    bert.shared("pull")
+    assert {LEDGER, PRESS} <= bert.statements().keys()
+    ada.shared("on", "--yes", "--remote", str(private))
+    ada.shared("review", "--accept", cellar)
+    ada.shared("push")
+    assert "earlier remote" not in flat(ada.shared("status").text)
+    ada.memd("forget", ledger, "--yes")
+    remote.rename(moved)
+    told = ada.shared("push")
+    assert f"{remote}stillhas1forgottenline" in "".join(told.text.split())
+    assert "1 line forgotten here and still at the earlier remote" in flat(ada.shared("status").text)
+    moved.rename(remote)
+    assert "nolongerhas1forgottenline" in "".join(ada.shared("push").text.split())
+    assert "earlier remote" not in flat(ada.shared("status").text)
+    bert.shared("pull")
+    assert LEDGER not in bert.statements() and PRESS in bert.statements() and CELLAR not in bert.statements()
+    ada.shared("off", "--withdraw")
+    bert.shared("pull")
+    assert PRESS not in bert.statements() and "left the project" in flat(bert.shared("status").text)
+
+
 def test_off_stops_push_and_pull_and_on_begins_again_H1(ada: Person) -> None:
     ada.remember(LEDGER)
     ada.shared("on", "--yes")
@@ -369,6 +458,61 @@ def test_off_stops_push_and_pull_and_on_begins_again_H1(ada: Person) -> None:
         told = ada.share(command)
         assert told.code == 4 and "`memd share on` begins again" in told.errors
     assert ada.shared("on", "--yes", "--json").data["is_open"]
+
+
+def test_a_new_name_of_an_author_is_that_of_earlier_lines_too_H2(ada: Person, person: Callable[[str], Person]) -> None:
+    bert = person("Bert")
+    id = ada.remember(LEDGER)
+    ada.shared("on", "--yes")
+    ada.shared("review", "--accept", id)
+    ada.shared("push")
+    bert.shared("on", "--yes")
+    bert.shared("pull")
+    ada.shared("on", "--yes", "--name", "Countess")
+    ada.shared("push")
+    bert.shared("pull")
+    bert.daemon.settle()
+    with bert.client() as client:
+        (record,) = [each for each in client.list(limit=50).records if each.description == LEDGER]
+        (hit,) = [hit for hit in client.recall("apple ledger", cwd=str(bert.folder)).hits if hit.record.id == record.id]
+        told = (record, hit.record, client.get(record.id), client.why(record.id).record)
+        assert {one.provenance.author for one in told} == {"Countess"}
+    assert "shared by Countess" in flat(bert.memd("why", record.id).text)
+    assert "Countess shared line 0" in flat(bert.shared("log").text)
+    assert bert.shared("trust", "Countess").code == 0
+
+
+def test_leaving_a_project_stops_push_and_pull_and_a_return_does_not_share_it_H1_P4(
+    ada: Person, person: Callable[[str], Person], remote: Path
+) -> None:
+    bert = person("Bert")
+    ledger, press = ada.remember(LEDGER), ada.remember(PRESS)
+    ada.shared("on", "--yes", "--session-start")
+    ada.shared("review", "--accept", ledger)
+    ada.shared("push")
+    bert.shared("on", "--yes")
+    bert.shared("pull")
+    before = git(remote, "for-each-ref")
+    ada.shared("review", "--accept", press)
+    told = ada.memd("leave", str(ada.folder))
+    assert told.code == 0 and "no longer shared: nothing is pushed or pulled" in flat(told.text)
+    assert " · off" in ada.shared("status").text
+    with ada.client() as client:
+        (share,) = client.shares().shares
+        assert (chosen_pull(client.places, share.pool), share.withdrawn) == (None, False)
+        assert client.recall("apple ledger", pools=[share.pool]).hits, "read by its name as before"
+    for command in ("push", "pull", "sync", "review"):
+        told = ada.share(command)
+        assert told.code == 4 and "no longer shared" in told.errors
+    assert git(remote, "for-each-ref") == before
+    bert.shared("pull")
+    assert bert.statements()[LEDGER] == "quarantined", "others keep what they have"
+    again = ada.memd("leave", str(ada.folder))
+    assert again.code == 0 and "no longer shared" not in flat(again.text)
+    assert ada.memd("leave", "--back", str(ada.folder)).code == 0
+    assert ada.share("push").code == 4, "a return does not share it again"
+    ada.shared("on", "--yes")
+    assert "the remote has 2 of yours" in flat(ada.shared("push").text) or git(remote, "for-each-ref") != before
 
 
 def test_every_answer_is_one_json_object_H1(ada: Person) -> None:

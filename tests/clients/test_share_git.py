@@ -1,18 +1,21 @@
-"""Git carries partitions: pushes, pulls, what the remote does wrong, and the user's repository (H1, H2)."""
+"""Git carries partitions between real daemons: pushes, pulls, what the remote does wrong, and the user's repository
+(H1, H2)."""
 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pygit2
 import pytest
 
 from memd.clients.exchange import carrying
 from memd.clients.exchange.git_exchange import GitExchange
+from memd.daemon.services.sharing.partition_key import verified_head
 from memd.protocol.errors import (
     InvalidRequest,
     MemdError,
@@ -21,311 +24,337 @@ from memd.protocol.errors import (
     StorageFull,
     Unavailable,
 )
-from memd.protocol.share import NEW_LINES
+from memd.protocol.share import FIRST_LINES, NEW_LINES, TAKEN_SEGMENTS
 from memd.protocol.shared_lines import SEGMENT
-from tests.clients.sharing_home import POOL, SharingHome
+from tests.clients.sharing_members import (
+    Counting,
+    Member,
+    SharedProject,
+    author_of,
+    git,
+    has_words,
+    own_settings,
+    raw_push,
+    refs,
+    running_members,
+)
+from tests.conftest import RunningDaemon
 from tests.daemon.shared_authors import Author
 
-ROOT = Path(__file__).parents[2]
-ADA = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
+__all__ = ["own_settings"]
 
 
-def git(folder: Path, *arguments: str, check: bool = True) -> str:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
-    done = subprocess.run(
-        ["git", "-C", str(folder), *ADA, *arguments], check=check, capture_output=True, text=True, env=environment
-    )
-    return (done.stdout or done.stderr).strip()
-
-
-@pytest.fixture(autouse=True)
-def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the settings of the user who runs the tests out of them."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
+@pytest.fixture(scope="module")
+def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RunningDaemon]]:
+    """The daemons of Ada and Ben; each test has a project of its own in them."""
+    with running_members(tmp_path_factory.mktemp("homes"), "Ada", "Ben") as running:
+        yield running
 
 
 @pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    """An empty bare repository."""
-    folder = tmp_path / "remote.git"
-    folder.mkdir()
-    git(folder, "init", "-q", "--bare")
-    return folder
-
-
-NewHome = Callable[[int], SharingHome]
+def project(tmp_path: Path) -> SharedProject:
+    """A new project."""
+    return SharedProject(tmp_path)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> NewHome:
-    return lambda seed: SharingHome(tmp_path / f"home{seed}", seed)
+def remote(project: SharedProject) -> Path:
+    """The bare repository of the project."""
+    return project.remote
 
 
-def refs(remote: Path) -> dict[str, str]:
-    lines = git(remote, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
-    return dict(line.split(" ") for line in lines if line)
+@pytest.fixture
+def ada(daemons: list[RunningDaemon], project: SharedProject) -> Iterator[Member]:
+    """A member of the project."""
+    with Member(daemons[0], project) as member:
+        yield member
+
+
+@pytest.fixture
+def ben(daemons: list[RunningDaemon], project: SharedProject) -> Iterator[Member]:
+    """Another one."""
+    with Member(daemons[1], project) as member:
+        yield member
 
 
 def ref(author: Author) -> str:
     return f"refs/memd/v1/{author.partition}"
 
 
-def raw_push(author: Author, remote: Path, tmp_path: Path) -> str:
-    """Push a partition over whatever the remote has, as someone with a key and git could."""
-    folder = tmp_path / f"raw-{author.partition}-{len(list(tmp_path.iterdir()))}.git"
-    exchange = GitExchange(folder, None, str(remote))
-    with exchange.exclusive():
-        segments = {segment.number: segment.data for segment in author.segments()}
-        commit = exchange.write(author.head(), segments)
-        known = refs(remote).get(ref(author), "")
-        exchange.push(author.partition, over=known)
-    return commit
-
-
 # --- the way there and back ------------------------------------------------------------------------------------------
-def test_lines_that_one_home_pushes_another_has_H1_H2(remote: Path, home: NewHome) -> None:
-    ada, ben = home(1), home(2)
+def test_lines_that_one_home_pushes_another_has_H1_H2(remote: Path, ada: Member, ben: Member) -> None:
     ada.say("Deploys go out on Tuesdays.", "The schema is frozen.")
-    done = ada.push(str(remote))
-    assert (done.count, done.commit) == (2, refs(remote)[ref(ada.author)])
-    assert ada.state.delivered == (ada.author.partition, 0, 2)
-    (taken,) = ben.pull(str(remote)).partitions
-    assert (taken.partition, taken.added) == (ada.author.partition, 2)
-    assert ben.state.taken[ada.author.partition].lines == ada.author.lines
+    done = ada.push()
+    assert (done.count, done.commit) == (2, refs(remote)[ada.ref])
+    assert ada.delivered() == (2, 2)
+    (taken,) = ben.pull().partitions
+    assert (taken.partition, taken.added) == (ada.partition, 2)
+    assert ben.taken() == {ada.partition: ["Deploys go out on Tuesdays.", "The schema is frozen."]}
     git(remote, "fsck", "--strict")
 
 
-def test_a_second_pull_asks_the_daemon_for_nothing(remote: Path, home: NewHome) -> None:
-    ada, ben = home(1), home(2)
+def test_a_second_pull_asks_the_daemon_for_nothing(ada: Member, ben: Member) -> None:
     ada.say("one")
-    ada.push(str(remote))
-    ben.pull(str(remote))
-    before = ben.requests
-    again = ben.pull(str(remote))
-    assert (again.partitions, again.unchanged, ben.requests) == ((), 1, before)
+    ada.push()
+    ben.pull()
+    counting = Counting(ben)
+    again = ben.pull()
+    assert (again.partitions, again.unchanged, counting.requests) == ((), 1, 0)
 
 
-def test_a_push_with_nothing_new_makes_no_commit(remote: Path, home: NewHome) -> None:
-    ada = home(1)
+def test_a_push_with_nothing_new_makes_no_commit(remote: Path, ada: Member) -> None:
     ada.say("one")
-    assert ada.push(str(remote)).commit == ada.push(str(remote)).commit
-    assert git(remote, "rev-list", "--count", ref(ada.author)) == "1"
+    assert ada.push().commit == ada.push().commit
+    assert git(remote, "rev-list", "--count", ada.ref) == "1"
 
 
-def test_the_commit_names_the_author_and_never_the_users_address(remote: Path, home: NewHome) -> None:
-    ada = home(1)
+def test_the_commit_names_the_author_and_never_the_users_address(remote: Path, ada: Member) -> None:
+    signed: list[int] = []
+    for text in ("one", "two"):
+        ada.say(text)
+        ada.push()
+        signed.append(verified_head(ada.client.prepare_share(ada.pool).head).at // 1_000_000)
+    written = git(remote, "log", "--reverse", "--format=%an <%ae> %cn <%ce> %at", ada.ref).splitlines()
+    name = f"Ada <{ada.partition}@memd.invalid>"
+    assert written == [f"{name} {name} {at}" for at in signed]
+    assert git(remote, "ls-tree", "-r", "--name-only", ada.ref).split() == ["head.json", "ops/000000.jsonl"]
+
+
+def test_many_lines_go_page_by_page_and_come_a_part_a_pull_H2(ada: Member, ben: Member) -> None:
     ada.say("one")
-    ada.push(str(remote))
-    ada.say("two")
-    ada.push(str(remote))
-    written = git(remote, "log", "--format=%an <%ae> %cn <%ce> %at", ref(ada.author)).splitlines()
-    author = f"author 1 <{ada.author.partition}@memd.invalid>"
-    assert written == [f"{author} {author} 1790000000"] * 2
-    assert git(remote, "ls-tree", "-r", "--name-only", ref(ada.author)).split() == ["head.json", "ops/000000.jsonl"]
-
-
-def test_many_lines_go_page_by_page_and_old_segments_are_not_asked_for_again(remote: Path, home: NewHome) -> None:
-    ada, ben = home(1), home(2)
-    for number in range(SEGMENT * 11 + 7):
-        ada.author.add(f"statement {number}")
-    ada.save()
-    ada.push(str(remote))
-    assert ben.pull(str(remote)).partitions[0].added == SEGMENT * 11 + 7
-    ada.say("one more")
-    asked = ada.requests
-    ada.push(str(remote))
-    assert ada.requests == asked + 2  # the first page has the hashes of all segments
-    asked = ben.requests
-    assert ben.pull(str(remote)).partitions[0].added == 1
-    assert ben.requests == asked + 1
-    assert ben.state.taken[ada.author.partition].lines == ada.author.lines
-
-
-def test_a_flood_of_a_known_author_comes_a_part_a_pull_H2(remote: Path, home: NewHome) -> None:
-    ada, ben = home(1), home(2)
-    ada.say("one")
-    ada.push(str(remote))
-    ben.pull(str(remote))
-    ada.say(*(f"statement {number}" for number in range(3_000)))
-    ada.push(str(remote))
-    first = ben.pull(str(remote)).partitions[0]
-    assert NEW_LINES <= first.added < 3_000 and first.left == 3_000 - first.added
-    second = ben.pull(str(remote)).partitions[0]
+    ada.push()
+    ben.pull()
+    many = SEGMENT * TAKEN_SEGMENTS + SEGMENT
+    ada.say(*(f"statement {number}" for number in range(many)))
+    pages, takes = Counting(ada), Counting(ben)
+    assert (ada.push().added, pages.requests) == (many, 2)
+    first = ben.pull().partitions[0]
+    assert NEW_LINES <= first.added < many <= FIRST_LINES and first.left == many - first.added
+    second = ben.pull().partitions[0]
     assert (second.added, second.left) == (first.left, 0)
-    assert ben.pull(str(remote)).partitions == ()
+    assert ben.pull().partitions == ()
+    ada.say("one more")
+    pages.requests = takes.requests = 0
+    ada.push()
+    assert pages.requests == 2, "the first page has the hashes of all segments"
+    assert (ben.pull().partitions[0].added, takes.requests) == (1, 1)
+    assert ben.others()[ada.partition].lines == many + 2
+    assert ben.tree("taken", ada.partition) == ada.tree("v1", ada.partition)
 
 
-def test_forgotten_words_are_in_no_object_of_any_private_repository_T10(remote: Path, home: NewHome) -> None:
-    ada, ben = home(1), home(2)
+def test_forgotten_words_are_in_no_object_of_any_private_repository_T10(remote: Path, ada: Member, ben: Member) -> None:
     ada.say("The vault opens with wisteria.", "The schema is frozen.")
-    ada.push(str(remote))
-    ben.pull(str(remote))
-    assert has_words(ada.folder / "share.git", b"wisteria")
-    ada.author.forget(0)
-    ada.save()
-    assert ada.push(str(remote)).gone == 1
-    assert git(remote, "rev-list", "--count", ref(ada.author)) == "1"
-    assert not has_words(ada.folder / "share.git", b"wisteria")
-    assert ben.pull(str(remote)).partitions[0].forgotten == 1
-    assert not has_words(ben.folder / "share.git", b"wisteria")
-    assert ben.state.taken[ada.author.partition].lines == ada.author.lines
+    ada.push()
+    ben.pull()
+    assert has_words(ada.private, b"wisteria")
+    ada.forget("The vault opens with wisteria.")
+    assert ada.push().gone == 1
+    assert git(remote, "rev-list", "--count", ada.ref) == "1"
+    assert not has_words(ada.private, b"wisteria")
+    assert ben.pull().partitions[0].forgotten == 1
+    assert not has_words(ben.private, b"wisteria")
+    assert ben.tree("taken", ada.partition) == ada.tree("v1", ada.partition)
 
 
-def has_words(folder: Path, words: bytes) -> bool:
-    command = ["git", "--git-dir", str(folder), "cat-file", "--batch-all-objects", "--batch"]
-    return words in subprocess.run(command, check=True, capture_output=True).stdout
-
-
-def test_a_lost_private_repository_is_made_again_H1(remote: Path, home: NewHome) -> None:
-    ada, ben = home(1), home(2)
+def test_a_lost_private_repository_is_made_again_H1(remote: Path, ada: Member, ben: Member) -> None:
     ada.say("one")
-    ada.push(str(remote))
+    ada.push()
     ben.say("other")
-    ben.push(str(remote))
-    ada.pull(str(remote))
+    ben.push()
+    ada.pull()
     for lost in ("objects", ""):
-        subprocess.run(["rm", "-rf", str(ada.folder / "share.git" / lost)], check=True)
-        ada.say("two")
-        done = ada.push(str(remote))
+        subprocess.run(["rm", "-rf", str(ada.private / lost)], check=True)
+        ada.say(f"two after {lost}")
+        done = ada.push()
         assert not done.renewed
-        assert git(remote, "show", f"{ref(ada.author)}:ops/000000.jsonl").splitlines() == [
-            line.decode() for line in ada.author.lines
-        ]
-        subprocess.run(["rm", "-rf", str(ada.folder / "share.git")], check=True)
-        assert ada.pull(str(remote)).partitions[0].added == 0
-    assert ada.state.taken[ben.author.partition].lines == ben.author.lines
-
-
-def test_a_copied_home_gets_a_partition_of_its_own_and_nothing_is_lost_H1(
-    remote: Path, home: NewHome, tmp_path: Path
-) -> None:
-    ada, reader = home(1), home(9)
-    ada.say("one")
-    ada.push(str(remote))
-    subprocess.run(["cp", "-r", str(ada.folder), str(tmp_path / "copy")], check=True)
-    copy = SharingHome(tmp_path / "copy", 1)
-    ada.say("two of the first", "three of the first")
-    ada.push(str(remote))
-    copy.say("two of the copy")
-    done = copy.push(str(remote))
-    assert done.renewed
-    assert done.partition != ada.author.partition
-    reader.pull(str(remote))
-    said = b"\n".join(line for known in reader.state.taken.values() for line in known.lines)
-    for text in (b"one", b"two of the first", b"three of the first", b"two of the copy"):
-        assert b'"text":"%s"' % text in said
+        assert git(remote, "show", f"{ada.ref}:ops/000000.jsonl").encode().splitlines() == ada.lines
+        subprocess.run(["rm", "-rf", str(ada.private)], check=True)
+        assert ada.pull().partitions[0].added == 0
+    assert ada.taken() == {ben.partition: ["other"]}
 
 
 # --- the remote does wrong -------------------------------------------------------------------------------------------
 def test_refs_that_a_mirror_push_deleted_come_back_with_any_members_push(
-    remote: Path, home: NewHome, tmp_path: Path
+    remote: Path, ada: Member, ben: Member, tmp_path: Path
 ) -> None:
-    homes = [home(seed) for seed in range(1, 5)]
-    for one in homes:
-        one.say(f"statement of {one.author.name}")
-        one.push(str(remote))
-    homes[0].pull(str(remote))
+    for one in (ada, ben):
+        one.say(f"statement of {one.name}")
+        one.push()
+    for seed in (7, 8):
+        raw_push(author_of(ada, seed, f"statement of {seed}"), remote)
+    ada.pull()
     before = refs(remote)
     assert len(before) == 4
-    clone = tmp_path / "clone"
-    git(tmp_path, "clone", "-q", "--bare", str(remote), str(clone))
-    git(clone, "push", "-q", "--mirror", str(remote))
+    mirror = tmp_path / "mirror"
+    git(tmp_path, "clone", "-q", "--bare", str(remote), str(mirror))
+    git(mirror, "push", "-q", "--mirror", str(remote))
     assert refs(remote) == {}
-    assert len(homes[0].push(str(remote)).restored) == 3
+    assert len(ada.push().restored) == 3
     assert set(refs(remote)) == set(before)
-    reader = home(9)
-    reader.pull(str(remote))
-    assert {name: known.lines for name, known in reader.state.taken.items()} == {
-        one.author.partition: one.author.lines for one in homes
-    }
-    homes[2].say("and one more")
-    homes[2].push(str(remote))
-    assert reader.pull(str(remote)).partitions[0].added == 1
+    ben.pull()
+    everything = ben.taken() | {ben.partition: ada.taken()[ben.partition]}
+    assert sorted(text for [text] in everything.values()) == [f"statement of {one}" for one in (7, 8, "Ada", "Ben")]
+    ben.say("and one more")
+    ben.push()
+    assert ada.pull().partitions[0].added == 1
 
 
-def test_what_others_shared_never_goes_to_another_remote_H1(remote: Path, home: NewHome, tmp_path: Path) -> None:
+def test_what_others_shared_never_goes_to_another_remote_H1(
+    remote: Path, ada: Member, ben: Member, tmp_path: Path
+) -> None:
     other = tmp_path / "other.git"
     git(tmp_path, "init", "-q", "--bare", str(other))
-    ada, ben = home(1), home(2)
     ada.say("for the few who read the first remote")
-    ada.push(str(remote))
-    ben.pull(str(remote))
+    ada.push()
+    ben.pull()
     ben.say("for all")
     assert ben.push(str(other)).restored == ()
-    assert refs(other).keys() == {ref(ben.author)}
-    ben.push(str(remote))
-    git(remote, "update-ref", "-d", ref(ada.author))
-    assert ben.push(str(remote)).restored == (ada.author.partition,), "the first remote had it"
+    assert refs(other).keys() == {ben.ref}
+    ben.push()
+    git(remote, "update-ref", "-d", ada.ref)
+    assert ben.push().restored == (ada.partition,), "the first remote had it"
 
 
-def test_a_rolled_back_ref_is_put_right_by_its_author_and_by_others(remote: Path, home: NewHome) -> None:
-    ada, ben = home(1), home(2)
+def test_a_rolled_back_ref_is_put_right_by_its_author_and_by_others(remote: Path, ada: Member, ben: Member) -> None:
     ada.say("one")
-    old = ada.push(str(remote)).commit
-    ben.pull(str(remote))
+    old = ada.push().commit
+    ben.pull()
     ada.say("two")
-    new = ada.push(str(remote)).commit
-    ben.pull(str(remote))
-    git(remote, "update-ref", ref(ada.author), old)
-    assert ben.pull(str(remote)).partitions[0].problem
+    new = ada.push().commit
+    ben.pull()
+    git(remote, "update-ref", ada.ref, old)
+    assert ben.pull().partitions[0].problem
     ben.say("other")
-    assert ben.push(str(remote)).restored == (ada.author.partition,)
-    git(remote, "update-ref", ref(ada.author), old)
-    assert not ada.push(str(remote)).renewed
-    assert refs(remote)[ref(ada.author)] == new
+    assert ben.push().restored == (ada.partition,)
+    git(remote, "update-ref", ada.ref, old)
+    assert not ada.push().renewed
+    assert refs(remote)[ada.ref] == new
 
 
-@pytest.mark.parametrize("kind", ["other key", "appended", "no partition"])
-def test_what_someone_else_writes_into_a_ref_its_author_overwrites(
-    remote: Path, home: NewHome, tmp_path: Path, kind: str
-) -> None:
-    ada, ben = home(1), home(2)
+def test_a_partition_that_its_author_closed_comes_back_closed(remote: Path, ada: Member, ben: Member) -> None:
+    ben.say("The vault opens with wisteria.")
+    ben.push()
+    ada.pull()
+    ben.client.close_share(ben.pool, withdraw=True)
+    assert ben.push().gone == 1
+    assert ada.pull().partitions[0].closed
+    git(remote, "update-ref", "-d", ben.ref)
     ada.say("one")
-    ada.push(str(remote))
-    ben.pull(str(remote))
-    other = Author(7)
-    other.add("forged")
-    commit = raw_push(other, remote, tmp_path)
+    assert ada.push().restored == (ben.partition,)
+    head = verified_head(git(remote, "show", f"{ben.ref}:head.json").encode())
+    assert (head.closed, head.epoch) == (True, 1)
+    assert "wisteria" not in git(remote, "show", f"{ben.ref}:ops/000000.jsonl")
+
+
+def test_a_home_that_never_saw_the_new_state_can_not_tell_that_it_is_withheld(
+    remote: Path, ada: Member, ben: Member
+) -> None:
+    ada.say("one")
+    old = ada.push().commit
+    ada.say("two")
+    new = ada.push().commit
+    git(remote, "update-ref", ada.ref, old)
+    assert not ben.pull().partitions[0].problem and ben.taken() == {ada.partition: ["one"]}
+    git(remote, "update-ref", ada.ref, new)
+    assert ben.pull().partitions[0].added == 1
+
+
+def checkout_like(project: SharedProject, kind: str) -> Path:
+    """Another checkout of the project: shallow, partial or a worktree, which knows it by the address of its origin."""
+    git(project.clone, "commit", "-q", "--allow-empty", "-m", "water")
+    git(project.clone, "push", "-q", "origin", "HEAD:main")
+    git(project.remote, "config", "uploadpack.allowFilter", "true")
+    other = project.folder / kind
+    if kind == "worktree":
+        git(project.clone, "worktree", "add", "-q", str(other), "-b", "other")
+    else:
+        option = "--depth=1" if kind == "shallow" else "--filter=blob:none"
+        git(project.folder, "clone", "-q", option, "-b", "main", f"file://{project.remote}", str(other))
+    for checkout in (project.clone, other):
+        git(checkout, "remote", "set-url", "origin", f"https://example.org/{project.folder.name}.git")
+    return other
+
+
+@pytest.mark.parametrize("kind", ["partial", "worktree"])
+def test_a_partial_clone_and_a_worktree_share_as_a_clone_does(
+    daemons: list[RunningDaemon], project: SharedProject, kind: str
+) -> None:
+    other = checkout_like(project, kind)
+    with Member(daemons[0], project) as ada:
+        project.clone = other
+        with Member(daemons[1], project) as ben:
+            for one, reader in ((ada, ben), (ben, ada)):
+                one.say(f"The press stands in row {one.name}.")
+                one.push()
+                assert not reader.pull().refused
+                assert reader.taken() == {one.partition: [f"The press stands in row {one.name}."]}
+
+
+def test_a_shallow_clone_whose_root_commit_is_unknown_is_told_how_to_go_on(
+    daemons: list[RunningDaemon], project: SharedProject
+) -> None:
+    other = checkout_like(project, "shallow")
+    with Member(daemons[0], project) as ada:
+        ada.say("The press stands in row A.")
+        ada.push()
+        project.clone = other
+        with Member(daemons[1], project) as ben:
+            assert "memd scope bind" in ben.pull().partitions[0].problem
+            git(other, "fetch", "-q", "--unshallow", f"file://{project.remote}", "main")
+            ben.client.bind_scope(str(other), ben.pool)
+            assert ben.pull().partitions[0].problem == ""
+            assert ben.taken() == {ada.partition: ["The press stands in row A."]}
+
+
+@pytest.mark.parametrize("kind", ["other key", "appended", "fork", "old words", "no partition"])
+def test_what_someone_else_writes_into_a_ref_its_author_overwrites(
+    remote: Path, ada: Member, ben: Member, kind: str
+) -> None:
+    ada.say("one")
+    ada.push()
+    ben.pull()
+    other = author_of(ada, 7, "forged")
+    commit = raw_push(other, remote)
     if kind == "no partition":
         commit = git(remote, "commit-tree", "-m", "x", git(remote, "mktree"))
-    elif kind == "appended":
-        commit = appended(remote, ref(ada.author))
-    git(remote, "update-ref", ref(ada.author), commit)
+    elif kind != "other key":
+        commit = rewritten(remote, ada.ref, kind)
+    git(remote, "update-ref", ada.ref, commit)
     git(remote, "update-ref", "-d", ref(other))
-    assert refs(remote)[ref(ada.author)] == commit
-    pulled = ben.pull(str(remote))
+    assert refs(remote)[ada.ref] == commit
+    pulled = ben.pull()
     assert pulled.refused or pulled.partitions[0].problem
-    assert ben.state.taken[ada.author.partition].lines == ada.author.lines
+    assert ben.taken() == {ada.partition: ["one"]}
     ada.say("two")
-    assert not ada.push(str(remote)).renewed
-    assert ben.pull(str(remote)).partitions[0].added == 1
+    assert not ada.push().renewed
+    assert ben.pull().partitions[0].added == 1
+    assert ben.taken() == {ada.partition: ["one", "two"]}
 
 
-def appended(remote: Path, name: str) -> str:
-    """Append a line under the head that stands there."""
+def rewritten(remote: Path, name: str, kind: str) -> str:
+    """Write other lines under the head that stands there, as its next commit or without its history."""
     repository = pygit2.Repository(str(remote))
-    tree = repository.references[name].peel(pygit2.Tree)
+    before = repository.references[name].peel(pygit2.Commit)
+    tree = before.tree
     data = tree["ops/000000.jsonl"].peel(pygit2.Blob).data
+    data = data.replace(b'"one"', b'"won"') if kind == "old words" else data + data
     ops, top = repository.TreeBuilder(), repository.TreeBuilder(tree)
-    ops.insert("000000.jsonl", repository.create_blob(data + data), pygit2.enums.FileMode.BLOB)
+    ops.insert("000000.jsonl", repository.create_blob(data), pygit2.enums.FileMode.BLOB)
     top.insert("ops", ops.write(), pygit2.enums.FileMode.TREE)
     mallory = pygit2.Signature("Mallory", "m@example.org")
-    return str(repository.create_commit(None, mallory, mallory, "x", top.write(), []))
+    parents = [] if kind == "fork" else [before.id]
+    return str(repository.create_commit(None, mallory, mallory, "x", top.write(), parents))
 
 
 @pytest.mark.parametrize("filters", [True, False])
 def test_a_blob_of_40_MB_is_refused_before_it_is_read_and_keeps_nobody_away(
-    remote: Path, home: NewHome, tmp_path: Path, filters: bool
+    remote: Path, ada: Member, ben: Member, filters: bool
 ) -> None:
     git(remote, "config", "uploadpack.allowFilter", str(filters).lower())
-    ada, ben, big = home(1), home(2), Author(7)
     ada.say("one")
-    ada.push(str(remote))
-    big.add("large")
-    commit = raw_push(big, remote, tmp_path)
+    ada.push()
+    big = author_of(ada, 7, "large")
+    commit = raw_push(big, remote)
     repository = pygit2.Repository(str(remote))
     ops = repository.TreeBuilder()
     ops.insert("000000.jsonl", repository.create_blob(b"\0" * 40_000_000), pygit2.enums.FileMode.BLOB)
@@ -337,23 +366,22 @@ def test_a_blob_of_40_MB_is_refused_before_it_is_read_and_keeps_nobody_away(
     for _ in range(2):
         pulled = ben.pull(f"file://{remote}")
         assert [refused.partition for refused in pulled.refused] == [big.partition]
-    assert ben.state.taken.keys() == {ada.author.partition}
+    assert ben.taken().keys() == {ada.partition}
     if filters:
-        assert sum(file.stat().st_size for file in (ben.folder / "share.git").rglob("*")) < 500_000
-    raw_push(big, remote, tmp_path)
+        assert sum(file.stat().st_size for file in ben.private.rglob("*")) < 500_000
+    raw_push(big, remote)
     assert ben.pull(f"file://{remote}").refused == ()
-    assert ben.state.taken[big.partition].lines == big.lines
+    assert ben.taken()[big.partition] == ["large"]
     ben.say("own")
     ben.push(f"file://{remote}")
 
 
 def test_a_large_blob_in_an_earlier_commit_does_not_keep_forgotten_words_T10(
-    remote: Path, home: NewHome, tmp_path: Path
+    remote: Path, ada: Member, ben: Member
 ) -> None:
     git(remote, "config", "uploadpack.allowFilter", "true")
-    ada, ben, big = home(1), home(2), Author(7)
-    big.add("large")
-    raw_push(big, remote, tmp_path)
+    big = author_of(ada, 7, "large")
+    raw_push(big, remote)
     repository = pygit2.Repository(str(remote))
     top = repository.TreeBuilder()
     top.insert("zeros", repository.create_blob(b"\0" * 4_000_000), pygit2.enums.FileMode.BLOB)
@@ -364,39 +392,36 @@ def test_a_large_blob_in_an_earlier_commit_does_not_keep_forgotten_words_T10(
     ada.say("The vault opens with wisteria.")
     ada.push(f"file://{remote}")
     ben.pull(f"file://{remote}")
-    assert len(ben.state.taken) == 2
-    ada.author.forget(0)
-    ada.save()
+    assert len(ben.taken()) == 2
+    ada.forget("The vault opens with wisteria.")
     ada.push(f"file://{remote}")
     ben.pull(f"file://{remote}")
-    assert not has_words(ben.folder / "share.git", b"wisteria")
+    assert not has_words(ben.private, b"wisteria")
     git(remote, "update-ref", "-d", ref(big))
     ben.say("own")
     assert ben.push(f"file://{remote}").restored == (big.partition,)
 
 
-def test_an_object_that_fsck_refuses_keeps_no_other_partition_away(remote: Path, home: NewHome) -> None:
-    ada, ben = home(1), home(2)
+def test_an_object_that_fsck_refuses_keeps_no_other_partition_away(remote: Path, ada: Member, ben: Member) -> None:
     ada.say("one")
-    ada.push(str(remote))
+    ada.push()
     broken = b"100644 head.json\0" + bytes(20)
     tree = subprocess.run(
         ["git", "-C", str(remote), "hash-object", "--literally", "-t", "tree", "-w", "--stdin"],
         input=broken, check=True, capture_output=True, text=False,
     ).stdout.decode().strip()  # fmt: skip
     commit = git(remote, "commit-tree", "-m", "x", tree)
-    name = Author(7).partition
+    name = author_of(ada, 7).partition
     (remote / "refs/memd/v1" / name).write_text(commit + "\n")
     pulled = ben.pull(f"file://{remote}")
     assert [refused.partition for refused in pulled.refused] == [name]
-    assert ben.state.taken.keys() == {ada.author.partition}
+    assert ben.taken().keys() == {ada.partition}
 
 
-def test_names_that_are_no_partitions_are_left_alone(remote: Path, home: NewHome) -> None:
-    ada, ben = home(1), home(2)
+def test_names_that_are_no_partitions_are_left_alone(remote: Path, ada: Member, ben: Member) -> None:
     ada.say("one")
-    commit = ada.push(str(remote)).commit
-    for name in ("x", "UPPER", "a/b/c", "x" * 200, ada.author.partition + "x"):
+    commit = ada.push().commit
+    for name in ("x", "UPPER", "a/b/c", "x" * 200, ada.partition + "x"):
         git(remote, "update-ref", f"refs/memd/v1/{name}", commit)
     with (remote / "packed-refs").open("a") as file:
         file.write(f"{commit} refs/memd/v1/../x\n{commit} refs/memd/v1/..\n")
@@ -405,71 +430,65 @@ def test_names_that_are_no_partitions_are_left_alone(remote: Path, home: NewHome
     except RemoteRefusal:  # git itself refuses such a remote
         (remote / "packed-refs").unlink()
         ben.pull(f"file://{remote}")
-    assert ben.state.taken.keys() == {ada.author.partition}
-    assert not list(ben.folder.glob("**/x"))
+    assert ben.taken().keys() == {ada.partition}
+    assert not list(ben.daemon.places.data.parent.glob("**/x"))
 
 
-def test_a_host_that_takes_no_such_refs_says_so_and_another_remote_is_offered(remote: Path, home: NewHome) -> None:
+def test_a_host_that_takes_no_such_refs_says_so_and_another_remote_is_offered(remote: Path, ada: Member) -> None:
     (remote / "hooks").mkdir(exist_ok=True)
     hook = remote / "hooks/pre-receive"
     hook.write_text(
         "#!/bin/sh\nwhile read a b name; do case $name in refs/heads/*|refs/tags/*) ;; *) exit 1;; esac; done\n"
     )
     hook.chmod(0o755)
-    ada = home(1)
     ada.say("one")
     with pytest.raises(RemoteRefusal, match="pre-receive hook declined") as refused:
-        ada.push(str(remote))
+        ada.push()
     assert refused.value.exit_code == 4
     assert "memd share on --remote" in refused.value.hint
-    assert ada.state.delivered == ("", 0, 0)
+    assert ada.delivered() == (1, 0)
 
 
-def test_a_push_that_the_host_drops_is_no_success(remote: Path, home: NewHome) -> None:
+def test_a_push_that_the_host_drops_is_no_success(remote: Path, ada: Member) -> None:
     hook = remote / "hooks/post-receive"
+    hook.parent.mkdir(exist_ok=True)
     hook.write_text('#!/bin/sh\nwhile read a b name; do git update-ref -d "$name"; done\n')
     hook.chmod(0o755)
-    ada = home(1)
     ada.say("one")
     with pytest.raises(RemoteRefusal, match="took the push"):
-        ada.push(str(remote))
-    assert ada.state.delivered == ("", 0, 0)
+        ada.push()
+    assert ada.delivered() == (1, 0)
 
 
 @pytest.mark.parametrize(
     "address", ["http://127.0.0.1:1/x.git", "git://127.0.0.1:1/x.git", "https://no-such-host.invalid/x.git"]
 )
-def test_a_remote_that_cannot_be_reached_is_exit_code_3(home: NewHome, address: str) -> None:
-    ada = home(1)
+def test_a_remote_that_cannot_be_reached_is_exit_code_3(ada: Member, address: str) -> None:
     ada.say("one")
     for step in (ada.push, ada.pull):
         with pytest.raises(RemoteUnreachable) as error:
             step(address)
         assert error.value.exit_code == 3
-    assert ada.state.delivered == ("", 0, 0)
+    assert ada.delivered()[1] == 0
+    assert ada.push().count == 1, "the line stayed offered"
 
 
 @pytest.mark.parametrize("address", ["", "--upload-pack=touch x", "ext::sh -c 'touch x'", "a\nb"])
-def test_an_address_that_is_no_address_runs_nothing(home: NewHome, tmp_path: Path, address: str) -> None:
-    ada = home(1)
+def test_an_address_that_is_no_address_runs_nothing(ada: Member, tmp_path: Path, address: str) -> None:
     ada.say("one")
     with pytest.raises(MemdError):
         ada.push(address)
     assert not list(tmp_path.rglob("x"))
 
 
-def test_a_silent_remote_is_given_up_in_the_background(home: NewHome, monkeypatch: pytest.MonkeyPatch) -> None:
-    import socket
-
+def test_a_silent_remote_is_given_up_in_the_background(ada: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memd.clients.exchange.git_transport.SILENCE_S", 0.5)
-    ada = home(1)
     ada.say("one")
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(RemoteUnreachable, match="did not answer"):
         ada.push(f"git://127.0.0.1:{silent.getsockname()[1]}/x.git")
 
 
-def test_a_folder_that_is_no_repository_is_exit_code_4(home: NewHome, tmp_path: Path) -> None:
-    ada = home(1)
+def test_a_folder_that_is_no_repository_is_exit_code_4(ada: Member, tmp_path: Path) -> None:
     ada.say("one")
     for address in (str(tmp_path / "nothing.git"), str(tmp_path)):
         with pytest.raises(RemoteRefusal, match="does not appear to be a git repository") as error:
@@ -478,9 +497,8 @@ def test_a_folder_that_is_no_repository_is_exit_code_4(home: NewHome, tmp_path: 
 
 
 def test_a_missing_or_old_git_is_told_with_the_version_that_works(
-    home: NewHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ada: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ada = home(1)
     ada.say("one")
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -494,97 +512,47 @@ def test_a_missing_or_old_git_is_told_with_the_version_that_works(
         ada.push("/remote.git")
 
 
-def test_a_full_disk_is_told_and_the_next_push_goes_on_P12(remote: Path, home: NewHome, tmp_path: Path) -> None:
-    ada = home(1)
-    for number in range(2_000):
-        ada.author.add(f"statement {number} {os.urandom(400).hex()}")
-    ada.save()
+def test_a_full_disk_is_told_and_the_next_push_goes_on_P12(remote: Path, ada: Member, tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "memd-full", str(small)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "memd-full", str(small)]
     if (mounted := subprocess.run(mount, check=False, capture_output=True, text=True)).returncode:
         pytest.skip(f"a small file system can't be mounted here: {mounted.stderr.strip()}")
     try:
+        ada.say(*(words_that_no_packing_shortens(number) for number in range(40)))
         exchange = GitExchange(small / "share.git", None, str(remote))
         for _ in range(2):
             with pytest.raises(StorageFull):
-                carrying.push(ada, POOL, exchange)
-        assert ada.state.delivered == ("", 0, 0)
+                carrying.push(ada.client, ada.pool, exchange)
+        assert ada.delivered() == (40, 0)
         subprocess.run(["mount", "-o", "remount,size=20m", str(small)], check=True)
-        assert carrying.push(ada, POOL, exchange).count == 2_000
+        assert carrying.push(ada.client, ada.pool, exchange).count == 40
     finally:
         subprocess.run(["umount", "-l", str(small)], check=True)
     git(remote, "fsck", "--strict")
 
 
-def test_two_processes_do_not_use_a_private_repository_at_once(
-    remote: Path, home: NewHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def words_that_no_packing_shortens(seed: int) -> str:
+    """A statement of random words, 3,000 characters long."""
+    letters = Random(seed).choices("abcdefghijklmnopqrstuvwxyz     ", k=3_000)
+    return f"Statement {seed}: {''.join(letters)}".strip()
+
+
+def test_two_processes_do_not_use_a_private_repository_at_once(ada: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memd.clients.exchange.git_exchange.LOCK_S", 0.1)
-    ada = home(1)
     ada.say("one")
-    with ada.exchange(str(remote)).exclusive(), pytest.raises(Unavailable, match="another memd"):
-        ada.push(str(remote))
-    ada.push(str(remote))
-
-
-# --- many at once, and kills -----------------------------------------------------------------------------------------
-def program(folder: Path, seed: int, address: str, times: int, *steps: str, kill: str = "") -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.clients.sharing_home", str(folder), str(seed), address, str(times), *steps]
-    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, carrying.KILL_POINT: kill})
-
-
-@pytest.mark.parametrize("pushes", [3, pytest.param(200, marks=pytest.mark.slow)])
-def test_eight_homes_push_at_once_and_nothing_fails_H1(
-    remote: Path, tmp_path: Path, home: NewHome, pushes: int
-) -> None:
-    running = [program(tmp_path / f"home{n}", n, str(remote), pushes, "say", "push") for n in range(8)]
-    assert [one.wait() for one in running] == [0] * 8
-    reader = home(99)
-    reader.pull(str(remote))
-    homes = [home(n) for n in range(8)]
-    assert {name: known.lines for name, known in reader.state.taken.items()} == {
-        one.author.partition: one.author.lines for one in homes
-    }
-    assert {len(one.author.lines) for one in homes} == {pushes}
-    git(remote, "fsck", "--strict")
-
-
-@pytest.mark.parametrize("point", carrying.POINTS)
-def test_a_kill_at_any_point_changes_nothing_H1(remote: Path, tmp_path: Path, home: NewHome, point: str) -> None:
-    ben = home(2)
-    ben.say("other")
-    ben.push(str(remote))
-    folder = tmp_path / "home1"
-    SharingHome(folder, 1).say("one")
-    program(folder, 1, str(remote), 1, "push", "pull").wait()
-    SharingHome(folder, 1).say("two")
-    ben.say("more")
-    ben.push(str(remote))
-    assert program(folder, 1, str(remote), 1, "push", "pull", kill=point).wait() == -9
-    assert program(folder, 1, str(remote), 1, "push", "pull").wait() == 0
-    ada = home(1)
-    assert ada.state.delivered == (ada.author.partition, 0, 2)
-    assert ada.state.taken[ben.author.partition].lines == ben.author.lines
-    assert git(remote, "rev-list", "--count", ref(ada.author)) == "2"
-    exchange = ada.exchange(str(remote))
-    with exchange.exclusive():
-        assert exchange.commit("taken", ada.author.partition) == refs(remote)[ref(ada.author)]
-        assert exchange.commit("taken", ben.author.partition) == refs(remote)[ref(ben.author)]
+    with ada.exchange().exclusive(), pytest.raises(Unavailable, match="another memd"):
+        ada.push()
+    ada.push()
 
 
 # --- the user's repository -------------------------------------------------------------------------------------------
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """The user's repository, with a worktree, hooks that would leave a trace, and work that no ref holds."""
-    folder = tmp_path / "checkout"
-    folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
-    (folder / "a.txt").write_text("a")
-    git(folder, "add", "a.txt")
-    git(folder, "commit", "-q", "-m", "Start")
+def checkout(project: SharedProject) -> Path:
+    """The user's clone, with a worktree, hooks that would leave a trace, and work that no ref holds."""
+    folder = project.clone
     git(folder, "commit-tree", "-m", "dangling", "HEAD^{tree}")
-    git(folder, "worktree", "add", "-q", str(tmp_path / "worktree"), "-b", "other")
+    git(folder, "worktree", "add", "-q", str(project.folder / "worktree"), "-b", "other")
     for name in (
         "pre-push",
         "post-update",
@@ -595,7 +563,7 @@ def checkout(tmp_path: Path) -> Path:
     ):
         hook = folder / ".git/hooks" / name
         hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hook-ran\nexit 1\n")
+        hook.write_text(f"#!/bin/sh\ntouch {project.folder}/hook-ran\nexit 1\n")
         hook.chmod(0o755)
     git(folder, "config", "core.hooksPath", str(folder / ".git/hooks"))
     return folder
@@ -607,10 +575,16 @@ def content(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("variables", [False, True])
 def test_the_users_repository_is_as_before_and_git_variables_have_no_effect_H1(
-    remote: Path, home: NewHome, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: bool
+    daemons: list[RunningDaemon],
+    project: SharedProject,
+    checkout: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: bool,
 ) -> None:
-    ada, ben = home(1), home(2)
     before = content(checkout)
+    members = [Member(daemon, project) for daemon in daemons]
+    ada, ben = members
     if variables:
         monkeypatch.setenv("GIT_DIR", str(checkout / ".git"))
         monkeypatch.setenv("GIT_WORK_TREE", str(checkout))
@@ -621,23 +595,24 @@ def test_the_users_repository_is_as_before_and_git_variables_have_no_effect_H1(
         monkeypatch.setenv("GIT_COMMON_DIR", str(checkout / ".git"))
     for one, other in ((ada, ben), (ben, ada)):
         one.say("statement")
-        carrying.sync(one, POOL, one.exchange(str(remote), checkout))
-        carrying.pull(other, POOL, other.exchange(str(remote), checkout))
-    assert ben.state.taken.keys() == {ada.author.partition}
-    ada.author.forget(0)
-    ada.save()
-    carrying.push(ada, POOL, ada.exchange(str(remote), checkout))
+        carrying.sync(one.client, one.pool, one.exchange(checkout=checkout))
+        other.pull(checkout=checkout)
+    assert ben.taken().keys() == {ada.partition}
+    ada.forget("statement")
+    ada.push(checkout=checkout)
     assert content(checkout) == before
     assert not (tmp_path / "hook-ran").exists()
     assert not (tmp_path / "index").exists()
-    assert set(refs(remote)) == {ref(ada.author), ref(ben.author)}
-    assert (ada.folder / "share.git").stat().st_mode & 0o777 == 0o700
-    assert not list((ada.folder / "share.git/logs").rglob("*"))
+    assert set(refs(project.remote)) == {ada.ref, ben.ref}
+    assert ada.private.stat().st_mode & 0o777 == 0o700
+    assert not list((ada.private / "logs").rglob("*"))
+    for member in members:
+        member.client.close()
 
 
 @pytest.mark.parametrize("where", ["local", "global", "include"])
 def test_another_name_of_the_address_in_the_checkout_works_H1(
-    remote: Path, home: NewHome, checkout: Path, tmp_path: Path, where: str
+    remote: Path, ada: Member, checkout: Path, tmp_path: Path, where: str
 ) -> None:
     setting = (f"url.{remote.parent}/.insteadOf", "work:")
     if where == "local":
@@ -648,26 +623,24 @@ def test_another_name_of_the_address_in_the_checkout_works_H1(
         git(tmp_path, "config", "--file", str(tmp_path / "work.inc"), *setting)
         condition = f"includeIf.gitdir:{checkout}/.path"
         git(tmp_path, "config", "--file", str(tmp_path / ".gitconfig"), condition, str(tmp_path / "work.inc"))
-    ada = home(1)
     ada.say("one")
-    carrying.push(ada, POOL, ada.exchange("work:remote.git", checkout))
-    assert ref(ada.author) in refs(remote)
+    ada.push("work:remote.git", checkout)
+    assert ada.ref in refs(remote)
 
 
-def test_the_ssh_command_of_the_checkout_works_H1(remote: Path, home: NewHome, checkout: Path, tmp_path: Path) -> None:
+def test_the_ssh_command_of_the_checkout_works_H1(remote: Path, ada: Member, checkout: Path, tmp_path: Path) -> None:
     script = tmp_path / "connect"
     script.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\nfor last; do :; done\neval "$last"\n')
     script.chmod(0o755)
     git(checkout, "config", "core.sshCommand", str(script))
     git(checkout, "config", "ssh.variant", "simple")
-    ada = home(1)
     ada.say("one")
-    carrying.push(ada, POOL, ada.exchange(f"git@host.invalid:{remote}", checkout))
-    assert ref(ada.author) in refs(remote)
+    ada.push(f"git@host.invalid:{remote}", checkout)
+    assert ada.ref in refs(remote)
     assert "host.invalid" in (tmp_path / "asked").read_text()
 
 
-def test_ssh_asks_nothing_in_the_background(home: NewHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ssh_asks_nothing_in_the_background(ada: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ssh = tmp_path / "bin/ssh"
     ssh.parent.mkdir()
     ssh.write_text(
@@ -676,7 +649,6 @@ def test_ssh_asks_nothing_in_the_background(home: NewHome, tmp_path: Path, monke
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("SSH_ASKPASS", "/bin/false")
-    ada = home(1)
     ada.say("one")
     with pytest.raises(RemoteUnreachable, match="Permission denied"):
         ada.push("git@host.invalid:x.git")

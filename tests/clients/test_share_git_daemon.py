@@ -1,93 +1,49 @@
-"""Git between real daemons: a kill at any point of a push or pull, and a home that was copied (H1, H2)."""
+"""Daemons that others disturb while git carries: eight that push at once, a kill at any point of a push or pull, and a
+home that was copied (H1, H2)."""
 
 from __future__ import annotations
 
-import os
+import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from memd.clients.exchange import carrying
-from memd.clients.exchange.git_exchange import GitExchange, exchange_folder
+from tests.clients.sharing_members import Member, SharedProject, git, own_settings, refs, running_members
 from tests.conftest import RunningDaemon
 
-ADA = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
-PROGRAM = """
-import os, sys
-from pathlib import Path
-from memd.clients.exchange import carrying
-from memd.clients.python.client import Client
-from memd.protocol.places import places
-home = places(os.environ, os.getuid())
-with Client(home, 30_000) as client:
-    share = client.shares().shares[0]
-    for step in sys.argv[1:]:
-        getattr(carrying, step)(client, share.pool, carrying.exchange_for(home, share, None, False))
-"""
-
-
-class Member:
-    """A daemon with a clone of the project."""
-
-    def __init__(self, home: Path, clone: Path) -> None:
-        self.home, self.clone = home, clone
-        home.mkdir(mode=0o700, exist_ok=True)
-        self.daemon = RunningDaemon({**os.environ, "MEMD_HOME": str(home), "MEMD_IDLE_S": "0.05"})
-        self.daemon.start()
-
-    def share(self, remote: Path) -> None:
-        with self.daemon.client() as client:
-            client.remember("The orchard is private.", cwd=str(self.clone), pool="project")
-            client.open_share(client.why_scope(str(self.clone)).pool, str(remote), name=self.home.name)
-
-    def say(self, text: str) -> None:
-        """Remember a statement, and choose it for the next push."""
-        with self.daemon.client() as client:
-            id = client.remember(text, cwd=str(self.clone), pool="project").record.id
-        self.daemon.settle()
-        with self.daemon.client() as client:
-            client.offer_records(client.shares().shares[0].pool, [id])
-
-    def carry(self, *steps: str, kill: str = "") -> int:
-        environment = {**self.daemon.environment, carrying.KILL_POINT: kill}
-        return subprocess.run([sys.executable, "-c", PROGRAM, *steps], env=environment, check=False).returncode
-
-    def lines(self) -> set[tuple[str, int, str]]:
-        """Partition, number and kind of each line that was sent or taken."""
-        with self.daemon.client() as client:
-            log = client.share_log(client.shares().shares[0].pool, limit=1000)
-            return {(event.partition, event.n, event.what) for event in log.events}
-
-    def delivered(self) -> tuple[int, int]:
-        with self.daemon.client() as client:
-            share = client.shares().shares[0]
-            return share.offered, share.delivered
+__all__ = ["own_settings"]
 
 
 @pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    remote = tmp_path / "orchard.git"
-    for command in (
-        ["init", "-q", "--bare", str(remote)],
-        ["clone", "-q", str(remote), str(tmp_path / "clone")],
-        ["-C", str(tmp_path / "clone"), "commit", "-q", "--allow-empty", "-m", "plant"],
-    ):
-        subprocess.run(["git", *ADA, *command], check=True, capture_output=True)
-    return remote
+def project(tmp_path: Path) -> SharedProject:
+    """A new project."""
+    return SharedProject(tmp_path)
 
 
 @pytest.fixture
-def members(tmp_path: Path, remote: Path) -> Iterator[list[Member]]:
-    both = [Member(tmp_path / name, tmp_path / "clone") for name in ("ada", "ben")]
-    for one in both:
-        one.share(remote)
-    yield both
-    for one in both:
-        one.daemon.terminate()
+def remote(project: SharedProject) -> Path:
+    """The bare repository of the project."""
+    return project.remote
+
+
+@pytest.fixture(scope="module")
+def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RunningDaemon]]:
+    """The daemons of Ada and Ben; each test has projects of its own in them."""
+    with running_members(tmp_path_factory.mktemp("homes"), "Ada", "Ben") as running:
+        yield running
+
+
+@pytest.fixture
+def members(daemons: list[RunningDaemon], project: SharedProject) -> Iterator[list[Member]]:
+    """Ada and Ben."""
+    members = [Member(daemon, project) for daemon in daemons]
+    yield members
+    for member in members:
+        member.client.close()
 
 
 def test_a_kill_at_any_point_changes_nothing_between_real_daemons_H1_H2(remote: Path, members: list[Member]) -> None:
@@ -98,40 +54,133 @@ def test_a_kill_at_any_point_changes_nothing_between_real_daemons_H1_H2(remote: 
         assert ben.carry("push") == 0
         assert ada.carry("push", "pull", kill=point) == -9
         assert ada.carry("push", "pull") == 0
+        assert ada.delivered() == (number + 1, number + 1)
+        assert len(ada.taken()[ben.partition]) == number + 1
+        for one in members:
+            assert git(remote, "rev-list", "--count", one.ref) == str(number + 1)
+            assert ada.commit("taken", one.partition) == refs(remote)[one.ref]
         assert ben.carry("pull") == 0
     assert [one.carry(step) for one in (ada, ben, ada, ben) for step in ("pull", "push")] == [0] * 8
-    assert ada.lines() == ben.lines()
-    assert sum(what == "add" for _, _, what in ada.lines()) == 2 * len(carrying.POINTS)
-    for one in (ada, ben):
-        offered, delivered = one.delivered()
-        assert offered == delivered
-    refs = subprocess.run(["git", "-C", str(remote), "for-each-ref", "refs/memd"], check=True, capture_output=True)
-    assert refs.stdout.count(b"\n") == 2
-    subprocess.run(["git", "-C", str(remote), "fsck", "--strict"], check=True)
+    assert ada.log() == ben.log()
+    assert sum(what == "add" for _, _, what in ada.log()) == 2 * len(carrying.POINTS)
+    for one in members:
+        assert one.delivered() == (len(carrying.POINTS), len(carrying.POINTS))
+    assert len(refs(remote)) == 2
+    git(remote, "fsck", "--strict")
 
 
-def test_a_copied_home_goes_on_in_a_partition_of_its_own_H1(
-    remote: Path, members: list[Member], tmp_path: Path
+def test_a_copied_home_goes_on_in_a_partition_of_its_own_and_nothing_is_lost_H1(
+    project: SharedProject, members: list[Member], tmp_path: Path
 ) -> None:
     ada, ben = members
     ada.say("The press stands in row A.")
-    assert ada.carry("push") == 0
+    ada.push()
+    ada.client.close()
     assert ada.daemon.terminate() == 0
-    shutil.copytree(ada.home, tmp_path / "copy", ignore=lambda folder, names: {n for n in names if n.endswith("sock")})
+    home = Path(ada.daemon.environment["MEMD_HOME"])
+    shutil.copytree(home, tmp_path / "copy", ignore=lambda folder, names: {n for n in names if n.endswith("sock")})
     ada.daemon.start()
-    copy = Member(tmp_path / "copy", ada.clone)
+    ada.connect()
+    daemon = RunningDaemon({**ada.daemon.environment, "MEMD_HOME": str(tmp_path / "copy")})
+    daemon.start()
     try:
+        copy = Member(daemon, project, "Ada", ada.pool)
+        copy.ids |= ada.ids
+        assert copy.partition == ada.partition
         ada.say("The barrel stands in row B.")
-        assert ada.carry("push") == 0
+        assert not ada.push().renewed
         copy.say("The ladder stands in row C.")
-        assert copy.carry("push") == 0
+        done = copy.push()
+        assert done.renewed and done.partition != ada.partition
+        copy.pull()
+        authors = {author.name: author for author in copy.client.shares().shares[0].authors if not author.own}
+        assert authors["you, other copy"].live == 1
+        assert "The barrel stands in row B." in {record.description for record in copy.client.list(limit=50).records}
     finally:
-        copy.daemon.terminate()
-    assert ben.carry("pull") == 0
-    adds = [partition for partition, _, what in ben.lines() if what == "add"]
-    assert sorted(map(adds.count, set(adds))) == [1, 2]
-    with ben.daemon.client() as client:
-        share = client.shares().shares[0]
-        exchange = GitExchange(exchange_folder(ben.daemon.places.share, share.pool), None, str(remote))
-    with exchange.exclusive():
-        assert len(exchange.partitions("taken")) == 2
+        daemon.terminate()
+    ben.pull()
+    assert ben.taken() == {
+        ada.partition: ["The press stands in row A.", "The barrel stands in row B."],
+        done.partition: ["The ladder stands in row C."],
+    }
+    assert all(ben.commit("taken", partition) for partition in ben.taken())
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing")
+def test_a_daemon_that_shares_opens_no_socket_but_unix_ones_P27(
+    daemons: list[RunningDaemon], project: SharedProject, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.txt"
+    calls = "trace=socket,socketpair,connect,bind,sendto,sendmsg"
+    strace = ("strace", "-D", "-f", "--seccomp-bpf", "-qq", "-e", calls, "-o", str(trace))
+    with (
+        Member(daemons[1], project) as ben,
+        running_members(tmp_path, "Cleo", through=strace) as [traced],
+        Member(traced, project) as cleo,
+    ):
+        cleo.say("The press stands in row A.")
+        ben.say("The barrel stands in row B.")
+        assert ben.push().count == 1
+        assert cleo.push().count == 1
+        assert cleo.pull().partitions[0].added == 1
+        cleo.client.judge_author(cleo.pool, "Ben", "trusted")
+        cleo.client.dispute_records([cleo.client.share_log(cleo.pool, "Ben").events[0].id])
+        cleo.forget("The press stands in row A.")
+        assert cleo.push().gone == 1
+        assert ben.pull().partitions[0].added == 0
+        cleo.client.close_share(cleo.pool, withdraw=True)
+        assert cleo.push().gone == 1
+    seen = trace.read_text()
+    opened = re.findall(r"socket(?:pair)?\((\w+)", seen)
+    assert opened and set(opened) == {"AF_UNIX"}, sorted(set(opened))
+    bound = set(re.findall(r'bind\(.*sun_path="([^"]+)"', seen))
+    assert bound == {str(traced.places.socket)}
+    assert not set(re.findall(r"sa_family=(\w+)", seen)) - {"AF_UNIX"}
+
+
+def push_at_once(members: list[Member], remote: Path, pushes: int) -> None:
+    """Each member says something and pushes it, several times, while all others do; no push fails."""
+
+    def push(member: Member) -> None:
+        for time in range(pushes):
+            member.say(f"The row {time} is planted, says {member.name}.")
+            member.push(str(remote))
+
+    with ThreadPoolExecutor(len(members)) as threads:
+        assert list(threads.map(push, members)) == [None] * len(members)
+    assert len(refs(remote)) == len(members)
+    for one in members:
+        assert one.delivered() == (pushes, pushes)
+        assert git(remote, "rev-list", "--count", one.ref) == str(pushes)
+    git(remote, "fsck", "--strict")
+
+
+def takes(reader: Member, others: list[Member], remote: Path, pushes: int) -> None:
+    """A member pulls, and has all lines of these others and no line of anybody else."""
+    reader.pull(str(remote))
+    assert reader.taken() == {
+        one.partition: [f"The row {time} is planted, says {one.name}." for time in range(pushes)] for one in others
+    }
+    for one in others:
+        assert reader.tree("taken", one.partition) == one.tree("v1", one.partition)
+
+
+def test_eight_partitions_are_pushed_at_once_and_nothing_fails_H1(
+    daemons: list[RunningDaemon], remote: Path, tmp_path: Path
+) -> None:
+    projects = [SharedProject(tmp_path / f"project {number}") for number in range(4)]
+    members = [Member(daemon, project) for project in projects for daemon in daemons]
+    push_at_once(members, remote, 3)
+    for ada, ben in zip(members[::2], members[1::2], strict=True):
+        takes(ada, [ben], remote, 3)
+        takes(ben, [ada], remote, 3)
+
+
+@pytest.mark.slow
+def test_eight_homes_push_two_hundred_times_at_once_and_nothing_fails_H1(
+    project: SharedProject, remote: Path, tmp_path: Path
+) -> None:
+    with running_members(tmp_path, *(f"member {number}" for number in range(8))) as daemons:
+        members = [Member(daemon, project) for daemon in daemons]
+        push_at_once(members, remote, 200)
+        takes(members[0], members[1:], remote, 200)

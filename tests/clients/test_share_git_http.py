@@ -15,7 +15,18 @@ import pytest
 from memd.clients.exchange import carrying
 from memd.clients.exchange.git_exchange import GitExchange
 from memd.protocol.errors import RemoteRefusal, RemoteUnreachable
-from tests.clients.sharing_home import POOL, SharingHome
+from tests.clients.sharing_members import (
+    Member,
+    SharedProject,
+    author_of,
+    own_settings,
+    raw_push,
+    refs,
+    running_members,
+)
+from tests.conftest import RunningDaemon
+
+__all__ = ["own_settings"]
 
 SECRET = base64.b64encode(b"ada:wisteria").decode()
 
@@ -75,11 +86,24 @@ class GitOverHttp(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.fixture(scope="module")
+def daemon_of_ada(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]:
+    """Ada's daemon; each test has a project of its own in it."""
+    with running_members(tmp_path_factory.mktemp("homes"), "Ada") as [running]:
+        yield running
+
+
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def ada(daemon_of_ada: RunningDaemon, tmp_path: Path) -> Iterator[Member]:
+    """Ada, who has a line to push."""
+    with Member(daemon_of_ada, SharedProject(tmp_path)) as member:
+        member.say("one")
+        yield member
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
     """The address of an empty repository."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "remotes/app.git")], check=True)
     GitOverHttp.root, GitOverHttp.forbidden = tmp_path / "remotes", False
     with ThreadingHTTPServer(("127.0.0.1", 0), GitOverHttp) as http:
@@ -102,69 +126,65 @@ def with_helper(checkout: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "-C", str(checkout), "config", "credential.helper", str(helper)], check=True)
 
 
-def test_the_credential_helper_of_the_checkout_works_H1(server: str, checkout: Path, tmp_path: Path) -> None:
+def test_the_credential_helper_of_the_checkout_works_H1(
+    server: str, checkout: Path, tmp_path: Path, ada: Member
+) -> None:
     with_helper(checkout, tmp_path)
-    ada, ben = SharingHome(tmp_path / "ada", 1), SharingHome(tmp_path / "ben", 2)
-    ada.say("one")
-    carrying.push(ada, POOL, ada.exchange(server, checkout))
-    carrying.pull(ben, POOL, ben.exchange(server, checkout))
-    assert ben.state.taken[ada.author.partition].lines == ada.author.lines
-    assert b"wisteria" not in b"".join(file.read_bytes() for file in ada.folder.rglob("*") if file.is_file())
+    remote = tmp_path / "remotes/app.git"
+    ben = author_of(ada, 7, "two")
+    raw_push(ben, remote)
+    ada.push(server, checkout)
+    ada.pull(server, checkout)
+    assert ada.taken() == {ben.partition: ["two"]} and ada.ref in refs(remote)
+    home = Path(ada.daemon.environment["MEMD_HOME"])
+    assert b"wisteria" not in b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
 
 
-def test_a_password_that_nobody_is_there_to_type_is_exit_code_3(server: str, checkout: Path, tmp_path: Path) -> None:
-    ada = SharingHome(tmp_path / "ada", 1)
-    ada.say("one")
+def test_a_password_that_nobody_is_there_to_type_is_exit_code_3(server: str, checkout: Path, ada: Member) -> None:
     with pytest.raises(RemoteUnreachable) as error:
-        carrying.push(ada, POOL, ada.exchange(server, checkout))
+        ada.push(server, checkout)
     assert error.value.exit_code == 3
-    assert ada.state.delivered == ("", 0, 0)
+    assert ada.delivered() == (1, 0)
 
 
-def test_a_host_that_knows_the_user_and_says_no_is_exit_code_4(server: str, checkout: Path, tmp_path: Path) -> None:
+def test_a_host_that_knows_the_user_and_says_no_is_exit_code_4(
+    server: str, checkout: Path, tmp_path: Path, ada: Member
+) -> None:
     with_helper(checkout, tmp_path)
     GitOverHttp.forbidden = True
-    ada = SharingHome(tmp_path / "ada", 1)
-    ada.say("one")
     with pytest.raises(RemoteRefusal, match="403") as error:
-        carrying.push(ada, POOL, ada.exchange(server, checkout))
+        ada.push(server, checkout)
     assert error.value.exit_code == 4
 
 
-def test_a_password_in_an_address_is_not_in_an_error(server: str, tmp_path: Path) -> None:
-    ada = SharingHome(tmp_path / "ada", 1)
-    ada.say("one")
+def test_a_password_in_an_address_is_not_in_an_error(server: str, ada: Member) -> None:
     with pytest.raises(RemoteUnreachable) as error:
-        carrying.push(ada, POOL, ada.exchange(server.replace("//", "//ada:jasmine@"), None))
+        ada.push(server.replace("//", "//ada:jasmine@"))
     assert "jasmine" not in error.value.message + error.value.hint
 
 
 @pytest.mark.parametrize("interactive", [True, False])
 def test_a_program_that_asks_runs_only_at_a_terminal(
-    server: str, checkout: Path, tmp_path: Path, interactive: bool
+    server: str, checkout: Path, tmp_path: Path, ada: Member, interactive: bool
 ) -> None:
     asking = tmp_path / "asking"
     asking.write_text(f'#!/bin/sh\ntouch {tmp_path}/asked\ncase "$1" in User*) echo ada;; *) echo wisteria;; esac\n')
     asking.chmod(0o755)
     subprocess.run(["git", "-C", str(checkout), "config", "core.askPass", str(asking)], check=True)
-    ada = SharingHome(tmp_path / "ada", 1)
-    ada.say("one")
-    exchange = GitExchange(tmp_path / "share.git", checkout, server, interactive=interactive)
+    exchange = GitExchange(ada.private, checkout, server, interactive=interactive)
     if interactive:
-        assert carrying.push(ada, POOL, exchange).count == 1
+        assert carrying.push(ada.client, ada.pool, exchange).count == 1
     else:
         with pytest.raises(RemoteUnreachable):
-            carrying.push(ada, POOL, exchange)
+            carrying.push(ada.client, ada.pool, exchange)
     assert (tmp_path / "asked").exists() == interactive
 
 
-def test_the_proxy_of_the_checkouts_remote_works(server: str, checkout: Path, tmp_path: Path) -> None:
+def test_the_proxy_of_the_checkouts_remote_works(server: str, checkout: Path, tmp_path: Path, ada: Member) -> None:
     with_helper(checkout, tmp_path)
     for name, value in (("url", server), ("proxy", "http://127.0.0.1:1")):
         subprocess.run(["git", "-C", str(checkout), "config", f"remote.origin.{name}", value], check=True)
-    ada = SharingHome(tmp_path / "ada", 1)
-    ada.say("one")
     with pytest.raises(RemoteUnreachable):
-        carrying.push(ada, POOL, ada.exchange(server, checkout))
+        ada.push(server, checkout)
     subprocess.run(["git", "-C", str(checkout), "config", "--unset", "remote.origin.proxy"], check=True)
-    carrying.push(ada, POOL, ada.exchange(server, checkout))
+    ada.push(server, checkout)

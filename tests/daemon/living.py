@@ -1,5 +1,6 @@
 """Stores with a write thread under a clock that a test sets, and operations of time in short."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from memd.protocol.record import Provenance, Record, Signal, Span
 
 AT = "2026-01-01T00:00:00Z"
 WHY = Decision(action="add", reason="a test")
+NOW = 1_800_000_000_000_000
 DAILY = (0.95, 0.97, 0.98, 0.99, 0.995, 0.998)
 
 
@@ -40,10 +42,10 @@ def used(number: int, uses: int = 1, perspective: str = "", **more: Any) -> Coun
 class Running:
     """Stores with a write thread, under a clock that a test sets."""
 
-    def __init__(self, folder: Path) -> None:
-        self.now = 1_800_000_000_000_000
+    def __init__(self, folder: Path, now: int = NOW, token: Callable[[int], bytes] | None = None) -> None:
+        self.now = now
         real = real_world()
-        self.world = World(now=lambda: self.now, monotonic=lambda: self.now / 1e6, token=real.token)
+        self.world = World(now=lambda: self.now, monotonic=lambda: self.now / 1e6, token=token or real.token)
         self.stores = Stores(folder, self.world, registry.info())
         self.writer = WriteThread(NoCaptures(), real.monotonic)
         self.writer.start()

@@ -119,7 +119,9 @@ class PatchHome(Running):
         self.governance = GovernanceService(
             self.core, self.writer, why_not_exported=ShareGate(self.stores).why_not_exported
         )
-        self.inbox = InboxService(self.stores, self.writer, self.forgetting.start_forgetting, self.governance.decisions)
+        self.inbox = InboxService(
+            self.stores, self.writer, self.forgetting.start_forgetting, patches=self.governance.decisions
+        )
         self.sessions = SessionUndo(self.stores, self.writer, self.core.jobs, lambda: None)
         passes = Passes(self.places.state / "pass.key", self.places.config / "pass_keys", self.world.now)
         self.access = AccessService(self.stores, passes, self.core.directory, self.sessions, self.world)

@@ -198,6 +198,11 @@ def _lists(household: Household) -> Iterator[Pair]:
         yield List(statuses=("hidden",), **past), List(statuses=("hidden",), key="nothing", **past), "", ""
 
 
+def _exports(household: Household) -> Iterator[Pair]:
+    for shareable in (False, True):
+        yield from _of_pools(household, Export, shareable=shareable)
+
+
 def _gets(household: Household) -> Iterator[Pair]:
     yield from _of_ids(household, Get)
     for past in ({"believed_at": household.before_move}, {"as_of": household.before_move}):
@@ -227,7 +232,7 @@ PAIRS: dict[type[Request], Callable[[Household], Iterator[Pair]]] = {
     Why: lambda household: _of_ids(household, Why),
     GetMap: _maps,
     GetRhythm: _rhythms,
-    Export: lambda household: _of_pools(household, Export),
+    Export: _exports,
     GetContext: lambda household: _of_scope(household, GetContext, days=3650),
     Printed: lambda household: iter(
         [
@@ -320,6 +325,38 @@ def test_revoking_the_pass_of_another_issuer_says_what_to_do_A1(
             assert withdrawn[0] not in refused.value.message
 
 
+def test_a_shareable_export_under_a_pass_has_only_what_both_let_go_A1_A2(household: Household) -> None:
+    ids, pools = household.ids, household.pools
+    project = {ids["deploys"], ids["stays"]}
+
+    def shareable(holder: str, *names: str) -> tuple[set[str], dict[str, int]]:
+        with Client(household.daemon.places, 20_000, household.tokens[holder]) as client:
+            page = client.export(names, shareable=True)
+        assert not page.next
+        documents = {record.record.provenance.source for record in page.records}
+        assert {session.document for session in page.sessions} <= documents
+        assert {pool.pool for pool in page.pools} == {record.record.pool for record in page.records}
+        assert not any(record.record.provenance.quote for record in page.records)
+        return {record.record.id for record in page.records}, page.stayed
+
+    with household.daemon.client() as owner:
+        page = owner.export(shareable=True)
+        everything = {record.record.id for record in page.records}
+    assert everything == {*project, ids["cellar"]} and page.stayed["it is not in a project"] >= 2
+    assert shareable("all") == (everything, page.stayed), "a pass that covers everything"
+    assert shareable("orchard") == (project, {}), "what stayed of other pools is not even counted"
+    assert shareable("orchard", pools["orchard"]) == (project, {})
+    for name in (pools["cellar"], "cellar", "personal", "nowhere"):
+        with pytest.raises(Denied, match="does not cover"):
+            shareable("orchard", name)
+    found, stayed = shareable("personal")
+    assert not found and stayed.keys() == {"it is not in a project"}
+    assert shareable("source")[0] == project, "of the sessions of one tool"
+    for holder in ("expired", "forged"):
+        with pytest.raises(Denied):
+            shareable(holder)
+
+
 # --- a pass is read-only --------------------------------------------------------------------------------------------
 def _reads(household: Household) -> Iterator[Request]:
     """Requests that a reader of the orchard would send, in the name of the user's own session."""
@@ -331,6 +368,7 @@ def _reads(household: Household) -> Iterator[Request]:
         yield Profile(cwd=cwd, document=document, delivery="sticky", trigger=trigger)
     yield Printed(document=document, rev=household.delivered)
     yield from (Get(id=household.ids["deploys"]), Why(id=household.ids["deploys"]), List(), Export())
+    yield Export(shareable=True)
     yield GetContext(cwd=cwd, days=3650)
 
 

@@ -9,9 +9,10 @@ from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Origin, Said
 from memd.protocol.record import Record
 from memd.protocol.request import Remember
+from memd.protocol.shared_lines import InvLine, decode_shared
 from tests.conftest import RunningDaemon
 from tests.daemon.shared_authors import Author
-from tests.daemon.sharing_home import POOL, SharingHome
+from tests.daemon.shared_home import ARRIVAL, POOL, SharedHome
 
 OLD, NEW = "2026-03-01T09:00:00+01:00", "2026-04-12T09:00:00+02:00"
 SAID = (
@@ -30,7 +31,7 @@ DENIED = (
 def prepared(home: dict[str, str], tmp_path: Path) -> Any:
     """A daemon in a home that has taken Ada's lines, whom the user trusts; its folder is a checkout of the project."""
     folder = Path(home["MEMD_HOME"])
-    stores = SharingHome(folder)
+    stores = SharedHome(folder, ARRIVAL)
     stores.open()
     ada = Author(1, "Ada")
     for text in SAID:
@@ -63,7 +64,8 @@ def test_no_judge_retires_a_shared_record_or_one_of_this_home_for_it_W7(prepared
         assert not {each.superseded_by for each in kept} & set(ids)
         assert all(not set(each.supersedes) & set(ids) for each in kept)
         assert kept[1].status == "active"
-        assert client.inbox().open == 0
+        asked = {(proposal.record, proposal.against) for proposal in client.inbox().proposals}
+        assert asked == {(ids[1], mine[1].id)}, "the first statement does not stand beside the third"
         hit = next(
             hit for hit in client.recall("deploys of the app on Tuesdays", pools=[POOL]).hits if hit.record.id == ids[1]
         )
@@ -71,6 +73,28 @@ def test_no_judge_retires_a_shared_record_or_one_of_this_home_for_it_W7(prepared
         why = client.why(ids[1])
         assert (why.session, why.project) == (theirs[1].provenance.source, POOL)
         assert why.changes[0].decision is not None and why.changes[0].decision.reason == "shared by Ada"
+
+
+@pytest.mark.parametrize("accept", [True, False])
+def test_the_user_decides_whether_the_own_statement_replaces_a_shared_record_W7(prepared: Any, accept: bool) -> None:
+    daemon, ids = prepared
+    daemon.settle()
+    mine = remembered(daemon, DENIED[1], "t1", NEW)
+    daemon.settle()
+    with daemon.client() as client:
+        (asked,) = client.inbox().proposals
+        assert (asked.what, asked.record, asked.against) == ("conflict", ids[1], mine.id)
+        assert client.share_outbox(POOL).items == ()
+        client.decide(asked.id, accept)
+        theirs = client.get(ids[1])
+        assert client.get(mine.id).status == "active" and client.inbox().open == 0
+        lines = [decode_shared(item.line.encode(), 0) for item in client.share_outbox(POOL).items]
+        if accept:
+            assert (theirs.status, theirs.superseded_by) == ("retired", mine.id)
+            (line,) = lines
+            assert isinstance(line, InvLine) and (line.id, line.why) == (f"{Author(1).partition}/1", "")
+        else:
+            assert theirs.status == "active" and lines == []
 
 
 def test_a_shared_record_is_in_no_static_profile_W7(prepared: Any) -> None:

@@ -14,6 +14,8 @@ from memd.daemon.services.sharing.partition_key import key_file, verified_head
 from memd.protocol.errors import InvalidRequest, NotFound, StoreError
 from memd.protocol.operation import (
     AliasAdded,
+    Arrived,
+    ArrivedLine,
     Hidden,
     Invalidated,
     Merged,
@@ -36,7 +38,7 @@ from memd.protocol.share import (
     RenewPartition,
     ReviewShare,
 )
-from memd.protocol.shared_lines import AddLine, GoneLine, InvLine, check_hashes, line_hash
+from memd.protocol.shared_lines import AddLine, GoneLine, InvLine, check_hashes, line_hash, line_name
 from tests.conftest import EXAMPLES
 from tests.daemon.shared_authors import Author
 from tests.daemon.shared_home import (
@@ -437,6 +439,8 @@ def test_a_dry_run_writes_nothing_G7(home: SharedHome) -> None:
 def test_names_and_addresses_are_checked_G7(home: SharedHome) -> None:
     with pytest.raises(InvalidRequest, match="no characters"):
         home.own.open(OpenShare(pool=POOL, name="\x1b"))
+    with pytest.raises(InvalidRequest, match="has 65 characters, and at most 64 are shown"):
+        home.own.open(OpenShare(pool=POOL, name="A" * 65))
     with pytest.raises(InvalidRequest, match="password"):
         home.own.open(OpenShare(pool=POOL, name="Ada", address=f"https://ada:{GHP}@example.org/x.git"))
     with pytest.raises(NotFound, match="not shared"):
@@ -556,13 +560,25 @@ def test_a_lost_key_loses_no_word_H1(home: SharedHome) -> None:
     assert after.partition != before and said(home.lines()) == ["+Statement 3."]
 
 
-def test_the_others_invalidation_is_not_repeated_and_a_dispute_is_said_once_W7(home: SharedHome) -> None:
+def test_a_dispute_is_said_once_W7(home: SharedHome) -> None:
     shared(home, 1)
     home.prepared()
     for _ in range(2):
         home.writer.run(lambda: home.own.invalidate(POOL, f"{'b' * 24}/7", "2026-11-21", "outdated")).result()
     lines = home.lines()
     assert said(lines)[1:] == ["-7"] and isinstance(lines[1], InvLine) and lines[1].why == "outdated"
+
+
+def test_the_own_retirement_is_said_although_another_author_said_it_W7(home: SharedHome) -> None:
+    shared(home, 1)
+    home.prepared()
+    entry = home.stores.sharing.share(POOL)
+    assert entry is not None
+    line = ArrivedLine(0, 9, "inv", line_name(entry.opened.partition, 0))
+    home.commit(Arrived(pool=POOL, partition="b" * 24, name="Ben", epoch=0, count=1, lines=(line,)))
+    assert len(home.lines()) == 1, "the record stands here"
+    home.commit(Invalidated(id=identified(1), valid_to="", reason="the user accepted it"))
+    assert said(home.lines())[1:] == ["-0"], "others may trust the author of the record alone"
 
 
 def test_the_outbox_has_a_dispute_until_the_remote_has_it_H1(home: SharedHome) -> None:

@@ -47,7 +47,7 @@ from ..core import Core
 from ..events import CapturesCommitted
 from ..outgoing_screen import shown
 from ..service import Handlers, Service, owner
-from ..statements import is_on_probation, reworded
+from ..statements import is_on_probation, restated, reworded
 from ..write_thread import Writer
 from .annotations import Annotations, artifacts_of
 from .judgement import Judge
@@ -208,7 +208,7 @@ class CorrectionsService(Service):
         captured = admit(self._gate, origin, event)
         id = record_id(before.pool, captured.document, captured.event.turn, 0, 0)
         right = msgspec.structs.replace(
-            reworded(before, captured),
+            (restated if before.is_team else reworded)(before, captured),
             id=id,
             rev=1,
             learned_at=0,
@@ -239,6 +239,11 @@ class CorrectionsService(Service):
         """Replace a record's text by the user's. Raises NotFound, InvalidRequest, TooLarge."""
         before = self._stores.records.named(request.id)
         self._require(before, LIVE, "edit")
+        if before.is_team:
+            raise InvalidRequest(
+                f"{before.id[:8]} has the words of {before.provenance.author}",
+                hint=f"`memd correct {before.id[:8]} TEXT` puts your own statement in its place",
+            )
         origin = Origin(host="memd", session=f"edits/{before.id}")
         event = Reworded(turn=f"{before.id}:{before.rev + 1}", at=request.at, record=before.id, text=request.text)
         captured = admit(self._gate, origin, event)

@@ -38,6 +38,9 @@ from ..write_thread import Writer
 from .hiding import bring_back, hide, may_hide
 from .reopening import stands, step_of, taken_back, why_retired
 
+Retract = Callable[[Sequence[Record]], Sequence[AnyOperation]]
+"""Returns what tells the others of a shared project that records that they shared do not hold. On the write thread."""
+
 
 class PatchProposals(Protocol):
     """Decides proposals of patches, and shows them."""
@@ -73,11 +76,14 @@ class InboxService(Service):
         stores: Stores,
         writer: Writer,
         forget: Callable[[Forget, Sequence[AnyOperation]], JobState],
+        retract: Retract = lambda records: (),
         patches: PatchProposals | None = None,
     ) -> None:
-        """`forget`: starts to forget, and commits these operations with it; `patches`: decides proposals of patches."""
+        """`forget`: starts to forget, and commits these operations with it; `retract`: tells the others of a shared
+        project that records of theirs do not hold; `patches`: decides proposals of patches."""
         self._patches = patches
         self._stores, self._writer, self._start_forgetting = stores, writer, forget
+        self._retract = retract
 
     @property
     def handlers(self) -> Handlers:
@@ -224,6 +230,7 @@ class InboxService(Service):
         records = self._stores.records.many(ids)
         changed: dict[str, Record] = {}
         patches = self._patches
+        team: list[Record] = []
         for proposal in proposals:
             if proposal.what == "patch" and patches is not None:
                 operations += patches.accepted(self._named(proposal.id, hint="`memd inbox` lists them"))
@@ -236,7 +243,9 @@ class InboxService(Service):
             changed[new.id] = update.record
             changed[old.id] = msgspec.structs.replace(old, status="retired", superseded_by=new.id)
             operations += [update, ChangeDecided(id=proposal.id, accepted=True)]
-        return operations
+            if old.is_shared and not new.is_team:
+                team.append(old)
+        return [*operations, *(self._retract(team) if team else ())]
 
     def _rejected(self, proposals: Sequence[ChangeProposed]) -> list[AnyOperation]:
         operations: list[AnyOperation] = []

@@ -23,7 +23,7 @@ from .. import provenance_rebase as grounds
 from ..jobs import Jobs, Progress, Report
 from ..playbook_belief import no_longer_retired
 from ..record_history import versions
-from ..shared_belief import no_longer_invalidated
+from ..shared_belief import no_longer_invalidated, still_invalidated
 from ..statements import is_edited
 from ..write_thread import Writer
 
@@ -226,6 +226,8 @@ class SessionUndo:
             self._stores.commit([Unhidden(hidden=seq, documents=hidden.documents, after=tuple(shifts)), *edits])
             since = len(edited) - len(edits)  # edited again since
             shown, left = shown + len(shifts) - since, left + skipped + since
+        if invalidated := still_invalidated(self._stores, documents):
+            self._stores.commit(invalidated)
         self._distil()
         return shown, left
 

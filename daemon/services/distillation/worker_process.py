@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from typing import TypeVar
 
 from .worker_messages import AnyResult, AnyTask, Crashed, Ready, receive_result, send
@@ -98,3 +99,7 @@ class WorkerProcess:
         if process is not None:
             process.kill()
             process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):  # a task that did not reach it
+                    assert pipe is not None
+                    pipe.close()

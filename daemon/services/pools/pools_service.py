@@ -7,7 +7,7 @@ binding or leaving can be reversed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -15,7 +15,17 @@ from msgspec.structs import replace
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.event import VISIBILITIES, Origin, Repository, Visibility
 from ....protocol.instant import checked
-from ....protocol.operation import Added, AliasAdded, AnyOperation, Decision, Moved, PoolOpened, SessionOpened, Updated
+from ....protocol.operation import (
+    Added,
+    AliasAdded,
+    AnyOperation,
+    Decision,
+    Moved,
+    PoolOpened,
+    SessionOpened,
+    ShareClosed,
+    Updated,
+)
 from ....protocol.record import LIVE, Record, Signal, learning_order, record_id
 from ....protocol.reply import PoolList, PoolSummary
 from ....protocol.request import BindScope, LeaveProject, MoveRecords, Pools, WhyScope
@@ -148,10 +158,17 @@ class PoolsService(Service):
     name = "pools"
 
     def __init__(
-        self, stores: Stores, identity: Identity, directory: PoolDirectory, folder_pools: FolderPools, world: World
+        self,
+        stores: Stores,
+        identity: Identity,
+        directory: PoolDirectory,
+        folder_pools: FolderPools,
+        world: World,
+        distil: Callable[[], None],
     ) -> None:
+        """`distil`: processes captures soon; the pointer of a project is one."""
         self._stores, self._identity, self._directory = stores, identity, directory
-        self._folder_pools, self._world = folder_pools, world
+        self._folder_pools, self._world, self._distil = folder_pools, world, distil
         self._opening = PoolOpening(stores, identity, directory)
 
     @property
@@ -248,6 +265,7 @@ class PoolsService(Service):
         self._stores.commit(list(self._leading(names, pool, place)))
         moved, unkeyed = self._bring(self._records_of(place.pool), pool, "its pool was bound") if joins else ([], [])
         stays = 0 if joins or place.pool in (pool, PERSONAL) else self._live(place.pool)
+        self._distil()
         return Bound(
             folder=request.cwd,
             pool=pool,
@@ -424,7 +442,8 @@ class PoolsService(Service):
 
     # --- leaving -----------------------------------------------------------------------------------------------------
     def leave(self, request: LeaveProject) -> Left:
-        """Close or reopen the pointer to a project. Raises NotFound for an unknown one, InvalidRequest, NaiveTime."""
+        """Close or reopen the pointer to a project; closing it also ends its sharing. Raises NotFound for an unknown
+        project, InvalidRequest, NaiveTime."""
         checked(request.at)
         pool = self._directory.named(request.pool) if request.pool else self._place(request).pool
         opened = self._stores.sources.pool(pool)
@@ -437,8 +456,16 @@ class PoolsService(Service):
         left = self._directory.is_left(pool)
         edge = self._stores.records.get(project_pointer.pointer_id(pool))
         assert edge is not None
+        share = None if request.back else self._stores.sharing.share(self._stores.aliases.home(pool))
+        operations: list[AnyOperation] = []
         if request.back and left:
-            self._stores.commit([project_pointer.returned(edge, request.at)])
+            operations.append(project_pointer.returned(edge, request.at))
         elif not request.back and not left:
-            self._stores.commit([project_pointer.left(pool, request.at)])
-        return Left(pool=pool, title=opened.title, records=self._live(pool), left=not request.back)
+            operations.append(project_pointer.left(pool, request.at))
+        if share is not None and share.is_open:
+            operations.append(ShareClosed(pool=share.opened.pool))
+        if operations:
+            self._stores.commit(operations)
+        self._distil()
+        ended = bool(operations) and isinstance(operations[-1], ShareClosed)
+        return Left(pool=pool, title=opened.title, records=self._live(pool), left=not request.back, unshared=ended)

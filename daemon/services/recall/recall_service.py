@@ -25,6 +25,7 @@ from ..outgoing_screen import screened
 from ..pass_limits import limited
 from ..search_model import SearchModel
 from ..service import Caller, Handler, Handlers, Lane, Service, owner
+from ..shared_belief import with_author
 from .deep import DeepCaller, DeepRecall, narrowed
 from .feedback import CountUse, FeedbackLearner, RecentAnswers, Teach
 from .turn_search import TurnSearch, with_turns
@@ -147,6 +148,7 @@ class RecallService(Service):
         if request.deep:
             joined = self._directory.joined(caller.scope)
             answer = self._deep.around(answer, request, DeepCaller(caller, joined, view))
+        answer = self._with_authors(answer)
         if not caller.is_owner:  # a pass is read-only: its requests are not counted, and no echo is expected of them
             return screened(self._limited(answer, caller))
         self._log_answer(request.document, answer)
@@ -197,6 +199,16 @@ class RecallService(Service):
         ids = [hit.record.id for hit in answer.hits]
         self._listener.recalled(request.query, caller.scope, ids, answer.recall, request.perspective)
         self._listener.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
+
+    def _with_authors(self, answer: Recalled) -> Recalled:
+        """Return an answer with the names that other authors of shared projects have now."""
+        if not any(hit.record.is_team for hit in (*answer.hits, *answer.principles)):
+            return answer
+
+        def named(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+            return tuple(replace(hit, record=with_author(self._stores, hit.record)) for hit in hits)
+
+        return replace(answer, hits=named(answer.hits), principles=named(answer.principles))
 
     def _limited(self, answer: Recalled, caller: Caller) -> Recalled:
         """Return an answer for the holder of a pass: without the number of pending captures of the whole home."""

@@ -43,6 +43,7 @@ from ..outgoing_screen import shown, without_secrets
 from ..pass_limits import limited, may_read, permitted_ids
 from ..record_history import entries, versions
 from ..service import Caller, Handler, Handlers, Permits, Service, owner
+from ..shared_belief import with_author
 from ..statements import speaker
 from .importing import import_records
 
@@ -105,7 +106,7 @@ class RecordsService(Service):
         return self._stores.records.named(id, caller.permits)
 
     def _limited(self, record: Record, caller: Caller) -> Record:
-        return limited(record, caller, self._stores.records)
+        return limited(with_author(self._stores, record), caller, self._stores.records)
 
     def list(self, request: List, caller: Caller) -> Page:
         """Return records newest first, filtered, with the cursor of the next page. Raises NotFound, InvalidRequest.
@@ -260,7 +261,8 @@ class RecordsService(Service):
             kind = _kind(record.id, entry.operation)
             row = None if version is None or version.status == "hidden" else shown(version).record
             states.append(Version(seq=entry.seq, at=entry.at, kind=kind, why=reason(entry, record.id), record=row))
-        return History(record=shown(self._stores.counters.with_signal(record)).record, versions=tuple(states))
+        now = with_author(self._stores, self._stores.counters.with_signal(record))
+        return History(record=shown(now).record, versions=tuple(states))
 
     def timeline(self, request: GetTimeline, caller: Caller) -> RecordList:
         """Return what was true of a subject when. Raises InvalidRequest, NotFound."""
@@ -274,7 +276,8 @@ class RecordsService(Service):
         records = [record for record in matches if record.status != "hidden" and record.pool in caller.scope]
         records.sort(key=_began)
         first = records[: request.limit]
-        rows = tuple(shown(self._stores.counters.with_signal(record)).record for record in first)
+        named = (with_author(self._stores, self._stores.counters.with_signal(record)) for record in first)
+        rows = tuple(shown(record).record for record in named)
         return RecordList(records=rows, left=len(records) - len(first))
 
 

@@ -34,13 +34,15 @@ _GONE = b'{"gone":"'
 
 class KnownPartition(msgspec.Struct, frozen=True):
     """What memd has of a partition. `hashes`: of its segments, the last one as far as `count` goes; `was_gone`: tells
-    whether a line that memd has is gone; `seen`: the segments that memd has read in the epoch of the head."""
+    whether a line that memd has is gone; `seen`: the segments that memd has read in the epoch of the head; `own`: the
+    lines from number 0 on that this home wrote itself, before another device went on with its key."""
 
     epoch: int = 0
     count: int = 0
     hashes: Sequence[bytes] = ()
     was_gone: Callable[[int], bool] = lambda number: False
     seen: Collection[int] = ()
+    own: int = 0
 
 
 class Accepted(NamedTuple):
@@ -144,6 +146,8 @@ def _newly_gone(known: KnownPartition, head: ShareHead, place: int, lines: Seque
     numbers: list[int] = []
     for number, raw in enumerate(lines[: max(0, known.count - first)], first):
         is_gone = raw.startswith(_GONE)
+        if number < known.own:
+            continue
         if is_gone:
             decode_shared(raw, number)
         if is_gone and not known.was_gone(number):

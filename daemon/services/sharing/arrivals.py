@@ -6,14 +6,14 @@ two groups loses nothing and takes nothing twice; a partition that memd refuses 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.instant import from_micros
 from ....protocol.operation import Arrived, Invalidated
-from ....protocol.record import LIVE, TEAM
+from ....protocol.record import LIVE, TEAM, Record
 from ....protocol.share import (
     AuthorState,
     DisputeRecords,
@@ -36,12 +36,16 @@ from ..write_thread import Writer
 from .acceptance import KnownPartition, accept
 from .line_groups import Author
 from .partition_key import verified_head
+from .rendering import segment_hashes
 from .shared_records import author_name
 from .standings import judged
 from .taking import ForgetLines, Taking
 
 PARTITIONS = 64
 """Most partitions of other authors in a pool."""
+
+OTHER_COPY = "you, other copy"
+"""Name of a device that goes on under the key of this home, because one is a copy of the other."""
 
 OWN = "it is your own partition: there is nothing to take"
 REVOKED = "you revoked this author as a source: `memd grant --back --source` shows the records again"
@@ -74,19 +78,21 @@ class Arrivals:
             return PartitionTaken(partition="", problem=str(error))
         pool, partition = share.opened.pool, head.partition
         partner = self._stores.sharing.partner(pool, partition)
-        if ignored := self._ignored(share, partition, partner):
+        if ignored := self._ignored(share, head, request.hashes, partner):
             return PartitionTaken(partition=partition, problem=ignored)
         try:
             verified_head(request.head)
-            known = self._known(pool, head, partner)
+            known = self._known(share, head, partner)
             accepted = accept(known, head, request.hashes, request.segments, self._marks(share))
         except MalformedShare as error:
             return self._refuse(pool, head, partner, str(error), request.dry_run)
         self._problems.pop((pool, partition), None)
         name, standing = author_name(head.name, partition), partner.standing if partner else "new"
-        taking = Taking(
-            self._stores, self._world.now(), Author(pool, partition, name, standing), head, partner, accepted
-        )
+        if partition in share.partitions:
+            name = OTHER_COPY
+            partner = partner or PartnerEntry(pool=pool, partition=partition, epoch=known.epoch, count=known.count)
+        author = Author(pool, partition, name, standing)
+        taking = Taking(self._stores, self._world.now(), author, head, partner, accepted, known.hashes)
         if request.dry_run:
             return taking.tried()
         reply = taking.run(self._writer, self._forget)
@@ -103,10 +109,12 @@ class Arrivals:
             raise InvalidRequest(f"{self._directory.title(pool) or pool} is not shared", hint="memd share on")
         return share
 
-    def _ignored(self, share: ShareEntry, partition: str, partner: PartnerEntry | None) -> str:
+    def _ignored(
+        self, share: ShareEntry, head: ShareHead, hashes: Sequence[bytes], partner: PartnerEntry | None
+    ) -> str:
         """Return why memd takes nothing of a partition, whatever it says; "" if it does."""
-        pool, document = share.opened.pool, document_of(partition)
-        if any(partition in entry.partitions for entry in self._stores.sharing.shares()):
+        pool, document = share.opened.pool, document_of(head.partition)
+        if self._is_own(share, head, hashes):
             return OWN
         if {TEAM, document} & {entry.source for entry in self._stores.grants.sources()}:
             return REVOKED
@@ -118,10 +126,22 @@ class Arrivals:
         is_full = partner is None and len(self._stores.sharing.partners(pool)) >= PARTITIONS
         return TOO_MANY if is_full else ""
 
-    def _known(self, pool: str, head: ShareHead, partner: PartnerEntry | None) -> KnownPartition:
+    def _is_own(self, share: ShareEntry, head: ShareHead, hashes: Sequence[bytes]) -> bool:
+        """Whether this home wrote a partition, or all of its lines: another device may go on under the key of an
+        earlier one."""
+        partition = head.partition
+        if partition not in share.partitions:
+            return any(partition in entry.partitions for entry in self._stores.sharing.shares())
+        if partition == share.opened.partition:
+            return True
+        lines = self._stores.sharing.own_lines(partition)
+        return head.count <= len(lines) and segment_hashes(lines[: head.count]) == [*hashes]
+
+    def _known(self, share: ShareEntry, head: ShareHead, partner: PartnerEntry | None) -> KnownPartition:
+        sharing, pool, partition = self._stores.sharing, share.opened.pool, head.partition
+        own = share.past.get(partition, 0)
         if partner is None:
-            return KnownPartition()
-        sharing, partition = self._stores.sharing, head.partition
+            return KnownPartition(count=own, hashes=segment_hashes(sharing.own_lines(partition)[:own]), own=own)
 
         def was_gone(number: int) -> bool:
             taken = sharing.taken(pool, partition, number)
@@ -129,7 +149,7 @@ class Arrivals:
 
         epoch, seen = self._seen.get((pool, partition), (0, frozenset[int]()))
         read = seen if epoch == head.epoch else frozenset[int]()
-        return KnownPartition(partner.epoch, partner.count, sharing.segments(pool, partition), was_gone, read)
+        return KnownPartition(partner.epoch, partner.count, sharing.segments(pool, partition), was_gone, read, own)
 
     def _marks(self, share: ShareEntry) -> frozenset[str]:
         """Return the names of a project's repository."""
@@ -170,7 +190,7 @@ class Arrivals:
         def work() -> None:
             now = self._stores.sharing.partner(partner.pool, partner.partition) or partner
             if now.standing != request.standing:
-                self._stores.commit([judged(self._stores, now, request.standing, self._world.now())])
+                self._stores.commit(judged(self._stores, now, request.standing, self._world.now()))
 
         self._writer.run(work).result()
         return self._stores.sharing.share(share.opened.pool) or share
@@ -191,9 +211,16 @@ class Arrivals:
         """Retire other authors' records, and tell everybody. Raises NotFound, InvalidRequest."""
         records = {record.id: record for record in map(self._stores.records.named, request.ids)}
         for record in records.values():
+            if record.is_from_patch:
+                raise InvalidRequest(
+                    f"{record.id[:8]} came with a patch", hint="a patch that deprecates it tells everybody"
+                )
+                    f"{record.id[:8]} came with a patch", hint="a patch that deprecates it tells everybody"
+                )
             if not record.is_team:
                 raise InvalidRequest(f"{record.id[:8]} is your own record", hint=f"memd reject {record.id[:8]}")
         why = without_secrets(" ".join(request.why.split()))
+        before = {record.id: self._why_no_change(record) for record in records.values()}
         live = [record for record in records.values() if record.status in LIVE]
         reason = f"you told everybody that it is wrong{f': {why}' if why else ''}"
         operations = [Invalidated(id=record.id, valid_to="", reason=reason) for record in live]
@@ -203,8 +230,19 @@ class Arrivals:
             self._say_invalid(record.pool, name_of(record), "", why)
         lines = {record.id: {"id": name_of(record), "op": "inv", "why": why} for record in records.values()}
         return Outbox(
-            items=tuple(OutboxItem(id=id, line=msgspec.json.encode(line).decode()) for id, line in lines.items())
+            items=tuple(
+                OutboxItem(id=id, line=msgspec.json.encode(line).decode(), why_not=before[id])
+                for id, line in lines.items()
+            )
         )
+
+    def _why_no_change(self, record: Record) -> str:
+        """Return why a dispute changes nothing here, "" if it does."""
+        if SharedBelief(self._stores, record.pool).is_taken_back(name_of(record)):
+            return "you told everybody before"
+        if record.status == "retired":
+            return "it was retired here before; others learn it with your next push all the same"
+        return "" if record.status in LIVE else f"it is {record.status} here; others learn it with your next push"
 
     # --- reads ---------------------------------------------------------------------------------------------------
     def authors(self, entry: ShareEntry) -> tuple[AuthorState, ...]:
@@ -213,25 +251,31 @@ class Arrivals:
         own = AuthorState(partition=opened.partition, name=opened.name, standing="trusted", lines=entry.count, own=True)
         belief, invalidations = SharedBelief(self._stores, pool), self._stores.sharing.invalidations(pool)
         others = [
-            self._state(partner, self._waiting(belief, partner, invalidations.get(partner.partition, ())))
+            self._state(partner, *self._waiting(belief, partner, invalidations.get(partner.partition, ())))
             for partner in belief.partners.values()
         ]
         refused = [state for (place, _), state in self._problems.items() if place == pool]
         earlier = [
             AuthorState(partition=name, name=opened.name, standing="trusted", lines=entry.past.get(name, 0), own=True)
             for name in entry.partitions
-            if name != opened.partition
+            if name != opened.partition and name not in belief.partners
         ]
         return (own, *earlier, *sorted((*others, *refused), key=lambda state: (state.name.casefold(), state.partition)))
 
-    def _waiting(self, belief: SharedBelief, partner: PartnerEntry, numbers: Iterable[int]) -> int:
-        """Return how many lines that an author invalidates have not come."""
+    def _waiting(self, belief: SharedBelief, partner: PartnerEntry, numbers: Iterable[int]) -> tuple[int, int]:
+        """Return how many lines that an author invalidates have not come, and how many live records of other authors
+        the user's trust would retire."""
         taken = (self._stores.sharing.taken(partner.pool, partner.partition, number) for number in numbers)
         refs = dict.fromkeys(row.line.ref for row in taken if row is not None and not row.gone)
-        ids = [id for ref in refs if (id := belief.id_of(ref))]
-        return len(ids) - len(self._stores.records.many(set(ids)))
+        ids = {ref: id for ref in refs if (id := belief.id_of(ref))}
+        records = self._stores.records.many(set(ids.values()))
+        waiting = sum(id not in records for id in ids.values())
+        if partner.standing != "new":
+            return waiting, 0
+        others = (records.get(id) for ref, id in ids.items() if ref.partition("/")[0] != partner.partition)
+        return waiting, sum(record is not None and record.is_team and record.status in LIVE for record in others)
 
-    def _state(self, partner: PartnerEntry, waiting: int) -> AuthorState:
+    def _state(self, partner: PartnerEntry, waiting: int, untrusted: int) -> AuthorState:
         return AuthorState(
             partition=partner.partition,
             name=partner.name,
@@ -239,7 +283,8 @@ class Arrivals:
             epoch=partner.epoch,
             lines=partner.count,
             live=self._stores.records.live_of(document_of(partner.partition)),
-            waiting=max(0, waiting),
+            waiting=waiting,
+            untrusted=untrusted,
             refused=partner.refused,
             problem=partner.problem,
             taken_at=partner.taken_at,
@@ -266,11 +311,15 @@ class Arrivals:
     def _events(self, share: ShareEntry) -> list[ShareEvent]:
         sharing, pool = self._stores.sharing, share.opened.pool
         events: list[ShareEvent] = []
+        belief, name = SharedBelief(self._stores, pool), share.opened.name
         for partition in share.partitions:
-            for line in sharing.own_lines(partition):
-                at, name = from_micros(line.at), share.opened.name
-                events.append(ShareEvent(at=at, author=name, partition=partition, n=line.n, what=line.what, id=line.id))
-        belief = SharedBelief(self._stores, pool)
+            for own in sharing.own_lines(partition):
+                id, why = own.id or belief.id_of(own.ref), without_secrets(own.why)
+                events.append(
+                    ShareEvent(
+                        at=from_micros(own.at), author=name, partition=partition, n=own.n, what=own.what, id=id, why=why
+                    )
+                )
         for partner in sharing.partners(pool):
             partition = partner.partition
             for taken in sharing.all_taken(pool, partition):
@@ -279,8 +328,11 @@ class Arrivals:
                     continue
                 what = "gone" if taken.gone or line.what == "other" else line.what
                 id = belief.id_of(line.ref) if line.what == "inv" else shared_id(pool, partition, line.n)
-                at, name = from_micros(taken.at), partner.name
-                events.append(ShareEvent(at=at, author=name, partition=partition, n=line.n, what=what, id=id))
+                why = without_secrets(line.why) if what == "inv" else ""
+                at = from_micros(taken.at)
+                events.append(
+                    ShareEvent(at=at, author=partner.name, partition=partition, n=line.n, what=what, id=id, why=why)
+                )
         return events
 
     def _with_text(self, event: ShareEvent) -> ShareEvent:

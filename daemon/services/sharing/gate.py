@@ -77,6 +77,8 @@ class ShareGate:
         if record.kind not in KINDS:
             return f"a {record.kind} is not shared"
         if record.status != "active":
+            if record.status == "quarantined":
+                return f"it is {_state(record)}: `memd confirm {record.id[:8]}` says that it is right"
             return "memd has not read it closely yet" if record.status == "provisional" else f"it is {_state(record)}"
         return ""
 

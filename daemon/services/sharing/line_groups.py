@@ -2,7 +2,8 @@
 
 Invariants: nothing is written here; called on the write thread; the state of all shared records afterwards follows from
 the set of lines, whatever their order and however they are split into groups; a record of this home is retired only by
-an author whom the user trusts, else a proposal waits for the user.
+an author whom the user trusts, else a proposal waits for the user; what an author who is not trusted says of a third
+author's line waits until the user trusts him.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ from ...projections.stores import Stores
 from ..shared_belief import Invalidation, SharedBelief, document_of, is_invalidated, shared_id
 from .rendering import revision, says_the_same
 from .shared_records import ReadLine, record_of, status_of
+
+INVALIDATED = "invalidated"
+"""Label of a proposal to retire a record of this home because another author says so."""
 
 
 class Author(msgspec.Struct, frozen=True):
@@ -132,10 +136,10 @@ class LineGroup:
         record = self._records.get(id) or (self._stores.records.get(id) if id else None)
         if record is None:
             self.waiting += ref in self._invalidations
-        elif line is None:
-            return
         elif not record.is_team:
             self._invalidate_own(record, line, ref)
+        elif line is None:
+            return
         elif record.status == "retired" and record.valid_to != line.until and is_invalidated(self._stores, record):
             self.after.append(Shift(record.id, "retired", line.until, record.retired_at))
         elif record.status in LIVE or record.status == "archived":
@@ -146,48 +150,75 @@ class LineGroup:
         self._records[record.id] = msgspec.structs.replace(record, status="retired")
         self.retired += 1
 
-    def _invalidate_own(self, record: Record, line: Invalidation, ref: str) -> None:
-        if record.status not in LIVE or record.pool != self._author.pool:
+    def _invalidate_own(self, record: Record, line: Invalidation | None, ref: str) -> None:
+        if record.pool != self._author.pool:
             return
-        if line.partition in self._belief.own:  # this home told the others already that the line no longer holds
-            return
-        partner = self._belief.partners.get(line.partition)
-        standing = partner.standing if partner else self._author.standing
-        if standing == "trusted" and not record.held and not self._is_reworded(record, ref):
+        if line is not None and may_retire(self._stores, self._belief, record, ref):
             self._retire(record, line)
             return
-        name = line_name(line.partition, line.n)
         against = next((self._belief.id_of(other) for other, add in self._adds.items() if ref in add.of), "")
-        id = proposal_id(record.id, against or name)
-        if self._stores.inbox.get(id) is None:
+        more = self._invalidations.get(ref, ())
+        if proposal := proposed(self._stores, self._belief, record, ref, more, against, self._author):
             self.proposed += 1
-            self.operations.append(
-                ChangeProposed(
-                    id=id,
-                    what="conflict",
-                    record=record.id,
-                    against=against,
-                    document=document_of(line.partition),
-                    by=self._author.name,
-                    label="invalidated",
-                    reason=self._reason(line),
-                )
-            )
+            self.operations.append(proposal)
 
     def _reason(self, line: Invalidation) -> str:
         return self._belief.reason(line, self._author.name if line.partition == self._author.partition else "")
-
-    def _is_reworded(self, record: Record, ref: str) -> bool:
-        """Whether the user changed a record since it was offered as a line: who invalidates the line did not know."""
-        partition, _, number = ref.partition("/")
-        offered = self._stores.sharing.own_line(partition, int(number))
-        before = revision(self._stores, offered) if offered and offered.rev != record.rev else None
-        return before is not None and not says_the_same(before, record)
 
     def _lamports(self) -> dict[str, tuple[int, str, int]]:
         """Return the places of the lines of this group, by the id of their record."""
         partition = self._author.partition
         return {self._ids[name]: (line.l, partition, line.n) for name, line in self._adds.items()}
+
+
+def may_retire(stores: Stores, belief: SharedBelief, record: Record, ref: str) -> bool:
+    """Whether a trusted author's line retires a record of this home, which was shared as the line `ref`: not one that
+    the user holds, or changed since; not after this home told the others that the line no longer holds."""
+    if record.status not in LIVE or record.held or belief.is_taken_back(ref):
+        return False
+    return not _is_reworded(stores, record, ref)
+
+
+def proposed(
+    stores: Stores,
+    belief: SharedBelief,
+    record: Record,
+    ref: str,
+    more: Sequence[Invalidation] = (),
+    against: str = "",
+    author: Author | None = None,
+) -> ChangeProposed | None:
+    """Return the proposal to retire a record of this home, which was shared as the line `ref`, because another author's
+    line invalidates it; None if there is no such line, or the user had the proposal already. `more`: lines of `author`
+    that are not in the tables yet; `against`: the record that takes its place."""
+    if record.status not in LIVE or belief.is_taken_back(ref):
+        return None
+    line = belief.invalidation(ref, more) or belief.untrusted(ref, more)
+    if line is None:
+        return None
+    coming = author.name if author and author.partition == line.partition else ""
+    id = proposal_id(record.id, against or line_name(line.partition, line.n))
+    if stores.inbox.get(id) is not None:
+        return None
+    partner = belief.partners.get(line.partition)
+    return ChangeProposed(
+        id=id,
+        what="conflict",
+        record=record.id,
+        against=against,
+        document=document_of(line.partition),
+        by=coming or (partner.name if partner else line.partition[:8]),
+        label=INVALIDATED,
+        reason=belief.reason(line, coming),
+    )
+
+
+def _is_reworded(stores: Stores, record: Record, ref: str) -> bool:
+    """Whether the user changed a record since it was offered as a line: who invalidates the line did not know."""
+    partition, _, number = ref.partition("/")
+    offered = stores.sharing.own_line(partition, int(number))
+    before = revision(stores, offered) if offered and offered.rev != record.rev else None
+    return before is not None and not says_the_same(before, record)
 
 
 def reviews(

@@ -19,6 +19,7 @@ from ....protocol.record import Record
 from ....protocol.share import (
     TAKEN_SEGMENTS,
     CloseShare,
+    EarlierRemote,
     GetOutbox,
     NoteDelivered,
     OfferRecords,
@@ -40,10 +41,9 @@ from ....protocol.shared_lines import (
     ShareHead,
     ShareMark,
     check_hashes,
+    chosen_name,
     line_hash,
-    segment_hash,
     segments_of,
-    shown_name,
     tip_of,
 )
 from ...failpoint import reach
@@ -51,11 +51,11 @@ from ...projections.aliases import parts_of
 from ...projections.sharing import ShareEntry
 from ..core import Core
 from ..outgoing_screen import secrets_in
-from ..shared_belief import SharedBelief
+from ..shared_belief import SharedBelief, name_of
 from ..write_thread import Writer
 from .gate import ShareGate
 from .partition_key import SEED_BYTES, PartitionKey, load_key, make_key, verified_head
-from .rendering import gone, is_gone, line_bytes, preview, preview_inv, rendered, revision, texts_of
+from .rendering import gone, is_gone, line_bytes, preview, preview_inv, rendered, revision, segment_hashes, texts_of
 from .share_plan import PlannedLine, SharePlan
 
 GROUP = 256
@@ -108,7 +108,7 @@ class OwnPartition:
         if before is not None and not before.is_open:
             whole = bool(request.new_sessions)
         opened = msgspec.structs.replace(
-            opened, address=address, name=shown_name(request.name or opened.name), new_sessions=whole
+            opened, address=address, name=chosen_name(request.name or opened.name), new_sessions=whole
         )
         is_new = before is None or (before.withdraw and self._has_left(before))
         if request.dry_run:
@@ -245,6 +245,8 @@ class OwnPartition:
         if not (entry.is_open or entry.withdraw):
             raise InvalidRequest("this project is not shared any more", hint="`memd share on` shares it again")
         key = load_key(self._core.places.share, entry.opened.partition)
+        if request.earlier:
+            return self._for_earlier(entry, key, request)
         if request.dry_run:
             return self._foreseen(entry)
         if key is None:
@@ -308,19 +310,44 @@ class OwnPartition:
 
     def invalidate(self, pool: str, ref: str, until: str = "", why: str = "") -> None:
         """Tell everybody with the next push that a line is wrong. Called on the write thread; once more is nothing."""
+        if lines := self._invalidations(pool, (ref,), until, why):
+            self._stores.commit(lines)
+
+    def retractions(self, records: Sequence[Record]) -> list[Offered]:
+        """Return the lines that tell everybody with the next push that other authors' records do not hold. On the write
+        thread, which commits them."""
+        refs: dict[str, list[str]] = {}
+        for record in records:
+            refs.setdefault(record.pool, []).append(name_of(record))
+        return [line for pool, names in refs.items() for line in self._invalidations(pool, names)]
+
+    def _invalidations(self, pool: str, refs: Sequence[str], until: str = "", why: str = "") -> list[Offered]:
+        """Return the lines that invalidate these, none for what the present partition says already."""
         entry = self._stores.sharing.share(pool)
         if entry is None or not entry.is_open:
-            return
-        own = self._stores.sharing.invalidating(pool, ref)
-        if any(line.partition == entry.opened.partition for line in own):
-            return
-        line = self._line(entry, 0, what="inv", ref=ref, until=until, why=why)
-        self._stores.commit([msgspec.structs.replace(line, hash=line_hash(rendered(line, None)))])
+            return []
+        lines: list[Offered] = []
+        for ref in dict.fromkeys(refs):
+            own = self._stores.sharing.invalidating(pool, ref)
+            if all(line.partition != entry.opened.partition for line in own):
+                line = self._line(entry, len(lines), what="inv", ref=ref, until=until, why=why)
+                lines.append(msgspec.structs.replace(line, hash=line_hash(rendered(line, None))))
+        return lines
 
     def _rendered(self, entry: ShareEntry, key: PartitionKey, first: int) -> PreparedShare:
+        return self._signed(entry, key, first, None)
+
+    def _signed(self, entry: ShareEntry, key: PartitionKey, first: int, has: Delivered | None) -> PreparedShare:
+        """Return the partition as it is now. `has`: what an earlier remote has, which gets no line more. The epoch
+        there is that of the present remote: readers may come from one to the other."""
         opened, known = entry.opened, _known(entry)
         lines, is_absent, hashes = self._own_lines(entry, first)
         epoch = known.epoch + (sum(is_absent) > known.gone)
+        if has is not None:
+            known = _Sent(has.epoch, has.count, has.gone)
+            lines, is_absent = lines[: has.count], is_absent[: has.count]
+            hashes = segment_hashes(lines)
+            epoch = max(epoch, has.epoch + 1) if sum(is_absent) > has.gone else has.epoch
         self._note_sent(opened.partition, _Sent(epoch, len(lines), sum(is_absent)))
         head = ShareHead(
             share=ShareMark(root=opened.root, remote=opened.remote),
@@ -342,7 +369,7 @@ class OwnPartition:
         return PreparedShare(
             pool=opened.pool,
             partition=opened.partition,
-            address=opened.address,
+            address=has.address if has else opened.address,
             epoch=epoch,
             count=len(lines),
             head=key.signed(msgspec.structs.replace(head, key=key.public.hex())),
@@ -352,8 +379,30 @@ class OwnPartition:
             added=sum(offered.what == "add" and not is_absent[offered.n] for offered in new),
             retired=sum(offered.what == "inv" and not is_absent[offered.n] for offered in new),
             gone=max(0, sum(is_absent) - known.gone),
-            held=self._held(entry),
+            held=() if has else self._held(entry),
         )
+
+    def _for_earlier(self, entry: ShareEntry, key: PartitionKey | None, request: PrepareShare) -> PreparedShare:
+        """Render the partition as far as an earlier remote has it. Raises NotFound, InvalidRequest, StoreError."""
+        has = _earlier(entry, request.earlier)
+        if key is None:
+            raise StoreError(
+                f"the key of the own lines is lost, so memd can't take them back from {has.address}",
+                hint=f"delete the ref refs/memd/v1/{has.partition} there",
+            )
+        return self._signed(entry, key, request.first, has)
+
+    def earlier(self, entry: ShareEntry) -> tuple[EarlierRemote, ...]:
+        """Return the remotes before the present one, with the lines that are forgotten here and still there."""
+        rows: list[EarlierRemote] = []
+        for has in entry.earlier:
+            lines = self._stores.sharing.own_lines(has.partition)[: has.count]
+            absent = sum(entry.withdraw or self._is_forgotten(line) for line in lines)
+            rows.append(EarlierRemote(address=has.address, lines=has.count, forgotten=max(0, absent - has.gone)))
+        return tuple(rows)
+
+    def _is_forgotten(self, line: Offered) -> bool:
+        return line.what == "add" and self._stores.records.get(line.id) is None
 
     def _own_lines(self, entry: ShareEntry, first: int) -> _OwnLines:
         """Return the lines of the partition; for a later page those of the page before, if no operation came since."""
@@ -362,7 +411,7 @@ class OwnPartition:
             return self._paged[1]
         lines = self._stores.sharing.own_lines(entry.opened.partition)
         is_absent = [entry.withdraw or is_gone(self._stores, offered) for offered in lines]
-        own = _OwnLines(lines, is_absent, _hashes(lines))
+        own = _OwnLines(lines, is_absent, segment_hashes(lines))
         self._paged = key, own
         return own
 
@@ -384,9 +433,14 @@ class OwnPartition:
         holding: list[str] = []
         data: list[bytes] = []
         for offered, absent in zip(lines, is_absent, strict=True):
-            if not absent and self._holds_secret(offered):
+            record = None if absent or offered.what == "inv" else revision(self._stores, offered)
+            if absent or (record is None and offered.what == "add"):
+                data.append(gone(offered) + b"\n")
+                continue
+            texts = texts_of(record) if record else (offered.until, offered.why)
+            if any(secrets_in(words) for words in texts):
                 holding.append(offered.id)
-            data.append((gone(offered) if absent else line_bytes(self._stores, offered)) + b"\n")
+            data.append((rendered(offered, record) if record else line_bytes(self._stores, offered)) + b"\n")
         if holding:
             ids = ", ".join(id[:8] for id in holding[:SHOWN_IDS])
             raise InvalidRequest(
@@ -394,11 +448,6 @@ class OwnPartition:
                 hint="`memd forget ID` or `memd scan` removes it, then push again; the others may have it already",
             )
         return data
-
-    def _holds_secret(self, offered: Offered) -> bool:
-        record = revision(self._stores, offered) if offered.what == "add" else None
-        texts = texts_of(record) if record else (offered.until, offered.why)
-        return any(secrets_in(words) for words in texts)
 
     def _foreseen(self, entry: ShareEntry) -> PreparedShare:
         """Return what the next push would send, without a head or segments: nothing is offered or signed."""
@@ -432,13 +481,17 @@ class OwnPartition:
         known = _known(entry)
         if request.partition != entry.opened.partition:
             raise InvalidRequest("this is not the present own partition", hint="prepare the share again")
+        if request.earlier:
+            return self._delivered_earlier(entry, request)
         is_impossible = not (0 <= request.count <= entry.count and 0 <= request.epoch <= known.epoch + 1)
         if is_impossible or (request.epoch, request.count) < (known.epoch, known.lines):
             raise InvalidRequest(
                 f"the remote can't have {request.count} lines in epoch {request.epoch} of this partition",
                 hint="another device may write it too: `memd share push` begins a new one",
             )
-        if (request.epoch, request.count) != (known.epoch, known.lines) or entry.delivered is None:
+        has = entry.remotes.get(entry.opened.address)
+        is_noted = has is not None and (has.epoch, has.count) == (request.epoch, request.count)
+        if (request.epoch, request.count) != (known.epoch, known.lines) or entry.delivered is None or not is_noted:
             absent = self._gone_then(request, known)
             delivered = Delivered(
                 pool=entry.opened.pool,
@@ -449,6 +502,16 @@ class OwnPartition:
                 commit=request.commit,
             )
             self._commit([delivered])
+        return self._entry_of(entry.opened.pool)
+
+    def _delivered_earlier(self, entry: ShareEntry, request: NoteDelivered) -> ShareEntry:
+        has = _earlier(entry, request.earlier)
+        if request.count != has.count or request.epoch < has.epoch:
+            raise InvalidRequest(f"{has.address} can't have {request.count} lines in epoch {request.epoch}")
+        absent = self._gone_then(request, _Sent(has.epoch, has.count, has.gone))
+        if (request.epoch, absent) != (has.epoch, has.gone):
+            replace = msgspec.structs.replace
+            self._commit([replace(has, epoch=request.epoch, gone=absent, commit=request.commit)])
         return self._entry_of(entry.opened.pool)
 
     def _note_sent(self, partition: str, sent: _Sent) -> None:
@@ -475,7 +538,7 @@ class OwnPartition:
         if head.partition != entry.opened.partition:
             raise InvalidRequest("the head is that of another partition", hint="`memd share pull` takes it")
         lines = self._stores.sharing.own_lines(head.partition)
-        if head.count <= len(lines) and _hashes(lines[: head.count]) == list(request.hashes):
+        if head.count <= len(lines) and segment_hashes(lines[: head.count]) == list(request.hashes):
             raise InvalidRequest("this home wrote all these lines", hint="push again")
         return self._follow(entry)
 
@@ -505,13 +568,15 @@ def _item(step: PlannedLine) -> OutboxItem:
     return OutboxItem(id=step.id, line=line, due=from_micros(step.due) if step.due else "", why_not=step.why_not)
 
 
+def _earlier(entry: ShareEntry, address: str) -> Delivered:
+    """Return what an earlier remote has. Raises NotFound."""
+    has = next((each for each in entry.earlier if each.address == address), None)
+    if has is None:
+        raise NotFound(f"{address} is no earlier remote of this project", hint="`memd share status` names the remote")
+    return has
+
+
 def _known(entry: ShareEntry) -> _Sent:
     """Return what the others have of the present partition."""
     delivered = entry.delivered
     return _Sent(delivered.epoch, delivered.count, delivered.gone) if delivered else _Sent(0, 0, 0)
-
-
-def _hashes(lines: Sequence[Offered]) -> list[bytes]:
-    """Return the hashes of the lines' segments."""
-    starts = range(0, len(lines), SEGMENT)
-    return [segment_hash(offered.hash for offered in lines[start : start + SEGMENT]) for start in starts]

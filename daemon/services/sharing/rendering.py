@@ -6,6 +6,7 @@ of a document, neighbour, decision, learning or use of a record is rendered.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from ....protocol.record import Record
 from ....protocol.shared_lines import (
     MOST_LINES,
     PARTITION_CHARACTERS,
+    SEGMENT,
     AddLine,
     GoneLine,
     InvLine,
@@ -24,6 +26,7 @@ from ....protocol.shared_lines import (
     encode_shared,
     line_hash,
     line_name,
+    segment_hash,
 )
 from ...projections.stores import Stores
 from ..record_history import versions
@@ -137,6 +140,12 @@ def line_bytes(stores: Stores, offered: Offered) -> bytes:
         return raw
     record = revision(stores, offered)
     return gone(offered) if record is None else rendered(offered, record)
+
+
+def segment_hashes(lines: Sequence[Offered]) -> list[bytes]:
+    """Return the hashes of the segments of a partition's lines."""
+    starts = range(0, len(lines), SEGMENT)
+    return [segment_hash(offered.hash for offered in lines[start : start + SEGMENT]) for start in starts]
 
 
 def _is_offered(offered: Offered, version: Record) -> bool:

@@ -46,6 +46,7 @@ from ....protocol.shared_lines import line_name
 from ...projections.record_reducer import touched
 from ...projections.sharing import LineRef, ShareEntry
 from ...projections.stores import Stores
+from ..shared_belief import name_of
 from .gate import ShareGate, is_from_team
 from .rendering import revision, says_the_same
 
@@ -98,8 +99,8 @@ _WITHOUT_EFFECT = (
     *(RemoteConsented, RemoteReserved, RemoteSettled, Retried, SessionClosed, SessionResumed, Slept),
 )
 _OF_RECORDS = (
-    *(Added, Archived, AuthorJudged, Invalidated, Merged, Moved, Pinned, RecordJudged, Released, Restored, Reviewed),
-    Updated,
+    *(Added, Archived, Arrived, AuthorJudged, Invalidated, Merged, Moved, Pinned, RecordJudged, Released, Restored),
+    *(Reviewed, Updated),
 )
 
 
@@ -192,10 +193,6 @@ class SharePlan:
                 return (id,)
             case Offered(ref=ref):
                 return self._told_by(entry, (ref,))
-            case Arrived(partition=partition, gone=gone, lines=lines):
-                taken = (self._stores.sharing.taken(entry.opened.pool, partition, number) for number in gone)
-                refs = [line.ref for line in (*lines, *(row.line for row in taken if row)) if line.what == "inv"]
-                return (*touched(operation), *self._told_by(entry, refs))
             case _:
                 return () if isinstance(operation, _WITHOUT_EFFECT) else None
 
@@ -253,8 +250,7 @@ class SharePlan:
         is_archived = record.status == "archived"  # by its age, which concerns this home alone
         judged = msgspec.structs.replace(record, status="active") if is_archived else record
         if not is_wanted or self._gate.why_not(judged, entry.opened.pool):
-            is_disputed = any(line.partition not in entry.partitions for line in lines)
-            if not (is_invalidated or is_disputed):
+            if not is_invalidated:
                 yield PlannedLine("inv", record.id, ref=ref, until=_until(record))
         elif not is_archived:
             yield from self._anew(offered, record, ref, is_invalidated)
@@ -279,10 +275,21 @@ class SharePlan:
         if choice is None and not (record.status == "active" and self._goes_by_itself(entry, record)):
             return
         why_not = self._gate.why_not(record, entry.opened.pool)
-        if choice:
-            yield PlannedLine("add", record.id, record, why_not=why_not)
-        elif not why_not:
-            yield PlannedLine("add", record.id, record, due=record.learned_at + OUTBOX_MICROS)
+        if why_not and not choice:
+            return
+        due = 0 if choice else record.learned_at + OUTBOX_MICROS
+        right = tuple(self._put_right(entry, record))
+        for ref in right:
+            lines = self._stores.sharing.invalidating(entry.opened.pool, ref)
+            if not (why_not or any(self._is_told(entry, line) for line in lines)):
+                yield PlannedLine("inv", record.id, ref=ref, due=due)
+        yield PlannedLine("add", record.id, record, of=right, due=due, why_not=why_not)
+
+    def _put_right(self, entry: ShareEntry, record: Record) -> Iterator[str]:
+        """Yield the names of the lines of other authors whose records the user corrected with this one."""
+        for before in self._stores.records.many(record.supersedes).values():
+            if before.pool == entry.opened.pool and before.is_shared:
+                yield name_of(before)
 
     def _goes_by_itself(self, entry: ShareEntry, record: Record) -> bool:
         """Whether a record is of sessions that are shared as a whole, and memd learnt it since the user said so."""

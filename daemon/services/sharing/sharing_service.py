@@ -5,6 +5,10 @@ Invariants: the daemon makes no connection, a client carries heads and segments;
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ....protocol.operation import Offered
+from ....protocol.record import Record
 from ....protocol.share import (
     CloseShare,
     DisputeRecords,
@@ -46,6 +50,10 @@ class SharingService(Service):
             writer.run(lambda: own.invalidate(pool, name, until, why)).result()
 
         self._arrivals = Arrivals(core, writer, forget, say_invalid)
+
+    def retractions(self, records: Sequence[Record]) -> list[Offered]:
+        """Return the lines that tell everybody that other authors' records do not hold. On the write thread."""
+        return self._own.retractions(records)
 
     @property
     def handlers(self) -> Handlers:
@@ -90,4 +98,5 @@ class SharingService(Service):
             undecided=self._own.undecided(entry),
             forgotten=self._own.forgotten(entry),
             authors=self._arrivals.authors(entry),
+            earlier=self._own.earlier(entry),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -21,8 +21,8 @@ from .line_groups import Author, LineGroup, reviews, turns_of
 from .shared_records import ReadLine, read_line
 from .standings import revived
 
-GROUP = 64
-"""Most lines of one commit: captures wait for one. A segment is a multiple of it."""
+FEW = 16
+"""Lines of the first commit, and of those while captures arrive, because these wait; else each has twice as many."""
 
 ForgetLines = Callable[[frozenset[tuple[str, str]], Sequence[AnyOperation]], None]
 """Forgets turns, in one commit with operations."""
@@ -39,10 +39,12 @@ class Taking:
         head: ShareHead,
         partner: PartnerEntry | None,
         accepted: Accepted,
+        hashes: Sequence[bytes] = (),
     ) -> None:
+        """`hashes`: of the segments before, as far as they are known."""
         self._stores, self._now, self._author, self._head = stores, now, author, head
         self._before = partner or PartnerEntry(pool=author.pool, partition=author.partition, epoch=head.epoch)
-        self._is_known, self._accepted = partner is not None, accepted
+        self._is_known, self._accepted, self._hashes = partner is not None, accepted, hashes
         self._reads = [
             read_line(raw, number, head.lamport) for number, raw in enumerate(accepted.fresh, self._before.count)
         ]
@@ -54,7 +56,14 @@ class Taking:
 
     def run(self, writer: Writer, forget: ForgetLines) -> PartitionTaken:
         """Commit everything. Raises StorageFull, Unavailable."""
-        groups = [writer.run(lambda reads=reads: self._commit(reads)).result() for reads in self._groups()]
+        groups: list[LineGroup] = []
+        reads, size, captured = self._reads, FEW, self._stores.archive.last
+        while reads:
+            size = min(size, SEGMENT - reads[0].n % SEGMENT)  # a group counts the lines of one segment
+            group, reads = reads[:size], reads[size:]
+            groups.append(writer.run(lambda group=group: self._commit(group)).result())
+            before, captured = captured, self._stores.archive.last
+            size = FEW if captured > before else 2 * size
         self._finish(writer, forget)
         return self._reply(groups)
 
@@ -76,14 +85,6 @@ class Taking:
         )
 
     # --- lines ---------------------------------------------------------------------------------------------------
-    def _groups(self) -> Iterator[list[ReadLine]]:
-        """Yield the lines so that no group reaches into a second segment."""
-        reads = self._reads
-        while reads:
-            size = GROUP - reads[0].n % GROUP
-            yield reads[:size]
-            reads = reads[size:]
-
     def _group(self, reads: Sequence[ReadLine]) -> LineGroup:
         group = LineGroup(self._stores, self._belief(), self._author, self._now)
         group.take(reads)
@@ -95,7 +96,7 @@ class Taking:
     def _commit(self, reads: Sequence[ReadLine]) -> LineGroup:
         """Commit a group with the count of its lines. On the write thread."""
         now = self._stores.sharing.partner(self._author.pool, self._author.partition)
-        if (now.count if now else 0) != reads[0].n:
+        if (now.count if now else self._before.count) != reads[0].n:
             raise Unavailable("another request takes this partition", hint="pull again")
         group, end = self._group(reads), reads[-1].n + 1
         place = reads[0].n // SEGMENT
@@ -108,7 +109,7 @@ class Taking:
             count=end,
             lamport=max((line.lamport for line in group.lines), default=0),
             closed=self._before.closed,
-            segments=((place, segment_hash(map(line_hash, lines))),),
+            segments=(*self._earlier(now, place), (place, segment_hash(map(line_hash, lines)))),
             lines=tuple(group.lines),
             gone=tuple(group.gone),
             refused=tuple((refusal.n, refusal.why) for refusal in group.refused),
@@ -118,6 +119,10 @@ class Taking:
         self._stores.commit([*group.operations, arrived])
         reach("share:journalled")
         return group
+
+    def _earlier(self, now: PartnerEntry | None, place: int) -> tuple[tuple[int, bytes], ...]:
+        """Return the first segments, up to a number, if nothing of the partition was taken: this home wrote them."""
+        return () if now else tuple(enumerate(self._hashes[:place]))
 
     # --- what became gone ----------------------------------------------------------------------------------------
     def _finish(self, writer: Writer, forget: ForgetLines) -> None:
@@ -131,6 +136,7 @@ class Taking:
             epoch=head.epoch if accepted.is_whole else before.epoch,
             count=before.count + len(accepted.fresh),
             closed=before.closed if accepted.left else head.closed,
+            segments=self._earlier(self._stores.sharing.partner(author.pool, author.partition), len(self._hashes)),
             gone=accepted.gone,
             after=after,
             review=review,
