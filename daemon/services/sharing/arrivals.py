@@ -215,8 +215,6 @@ class Arrivals:
                 raise InvalidRequest(
                     f"{record.id[:8]} came with a patch", hint="a patch that deprecates it tells everybody"
                 )
-                    f"{record.id[:8]} came with a patch", hint="a patch that deprecates it tells everybody"
-                )
             if not record.is_team:
                 raise InvalidRequest(f"{record.id[:8]} is your own record", hint=f"memd reject {record.id[:8]}")
         why = without_secrets(" ".join(request.why.split()))
