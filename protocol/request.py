@@ -58,6 +58,7 @@ from .share import (
     TakePartition,
 )
 from .state import ChangeState, GetState
+from .weekly_report import GetReport
 
 __all__ = ["PROTOCOL", "AnyRequest", "Request", "is_quick"]
 
@@ -349,7 +350,7 @@ _Sharing = (
     | DisputeRecords
     | GetShareLog
 )
-_Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi
+_Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi | GetReport
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access

@@ -1209,6 +1209,17 @@ export interface RemoteSummary {
   cap: number;
   state?: string;
 }
+export interface ReportLine {
+  text: string;
+  ids?: string[];
+  command?: string;
+  level?: number;
+}
+export interface ReportSection {
+  name: "beliefs" | "health" | "needs" | "old" | "used" | "work";
+  lines: ReportLine[];
+  more?: number;
+}
 export interface Repository {
   root?: string;
   root_commit?: string;
@@ -1706,6 +1717,15 @@ export interface Waiting {
   patch: string;
   lines: string[];
 }
+export interface WeeklyReport {
+  week: string;
+  since: string;
+  until: string;
+  before: string;
+  after: string;
+  seq: number;
+  sections: ReportSection[];
+}
 export interface Wrote {
   event: "wrote";
   turn: string;
@@ -1909,6 +1929,8 @@ export interface RequestMethods {
   takePatches(pool: string, options?: { files?: TreeFile[]; present?: string[] | null; by_user?: boolean; dry_run?: boolean }): Promise<PatchesTaken>;
   /** Let memd read a project's `.pi` folder, or take that back. Raises NotFound. */
   trustPi(pool: string, options?: { trusted?: boolean }): Promise<PatchList>;
+  /** Return the report of an ISO week such as 2026-W47, of the present one for "" (G6). Raises InvalidRequest. */
+  report(options?: { week?: string }): Promise<WeeklyReport>;
   /** Return the progress of a job. */
   job(id: string): Promise<JobState>;
   /** Start the check of all stored data. */

@@ -97,6 +97,7 @@ export const METHODS = {
   publishPlaybook: ["publish_playbook", ["pool"]],
   takePatches: ["take_patches", ["pool"]],
   trustPi: ["trust_pi", ["pool"]],
+  report: ["report", []],
   job: ["job", ["id"]],
   verify: ["verify", []],
   rebuild: ["rebuild", []],

@@ -42,6 +42,7 @@ from ...protocol.share import (
     Standing,
 )
 from ...protocol.state import Rewording
+from ...protocol.weekly_report import WeeklyReport
 
 if TYPE_CHECKING:
     from .spool_writer import SpoolReceipt
@@ -770,6 +771,10 @@ class RequestMethods:
     @sends(request.TrustPi, PatchList)
     def trust_pi(self, pool: str, *, trusted: bool = True) -> None:
         """Let memd read a project's `.pi` folder, or take that back. Raises NotFound."""
+
+    @sends(request.GetReport, WeeklyReport)
+    def report(self, week: str = "") -> None:
+        """Return the report of an ISO week such as 2026-W47, of the present one for "" (G6). Raises InvalidRequest."""
 
     @sends(request.GetJob, reply.JobState)
     def job(self, id: str) -> None:
