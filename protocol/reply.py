@@ -29,6 +29,7 @@ from .session import HandoverTaken, SessionOutcome, SessionPage, SessionsFound, 
 from .settings import SettingList
 from .share import Outbox, PartitionTaken, PreparedShare, ShareList, ShareLog, ShareReview, ShareState
 from .state import CurrentState
+from .weekly_report import WeeklyReport
 
 __all__ = ["Heard", "Hit", "Line", "Nearest", "Recalled"]
 
@@ -368,7 +369,7 @@ _SessionData = (
 _IngestionData = Detail | TopicList
 _OverviewData = MemoryMap | Rhythm
 _SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
-_GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation | PolicyState
+_GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation | PolicyState | WeeklyReport
 AnyData = (
     _AskData
     | _RecordData

@@ -60,6 +60,7 @@ from .share import (
     TakePartition,
 )
 from .state import ChangeState, GetState
+from .weekly_report import GetReport
 
 __all__ = ["PROTOCOL", "AnyRequest", "Request", "is_quick"]
 
@@ -351,7 +352,7 @@ _Sharing = (
     | DisputeRecords
     | GetShareLog
 )
-_Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi | Curate
+_Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi | Curate | GetReport
 _Policy = GetPolicy | CheckPolicy | AcceptPolicy
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting

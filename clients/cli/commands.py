@@ -16,6 +16,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Ask": {
         "recall": ("recall", "Search memory. Each result names its source."),
+        "report": ("report", "Show what happened in a week, and what needs you."),
         "state": ("state", "Show where the project stands: what is open and decided."),
         "profile": ("recall", "Show the profile that an agent receives in this folder."),
         "list": ("records", "List records, newest first."),

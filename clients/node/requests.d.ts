@@ -1304,6 +1304,17 @@ export interface RemoteSummary {
   cap: number;
   state?: string;
 }
+export interface ReportLine {
+  text: string;
+  ids?: string[];
+  command?: string;
+  level?: number;
+}
+export interface ReportSection {
+  name: "beliefs" | "health" | "needs" | "old" | "used" | "work";
+  lines: ReportLine[];
+  more?: number;
+}
 export interface Repository {
   root?: string;
   root_commit?: string;
@@ -1824,6 +1835,15 @@ export interface Waiting {
   patch: string;
   lines: string[];
 }
+export interface WeeklyReport {
+  week: string;
+  since: string;
+  until: string;
+  before: string;
+  after: string;
+  seq: number;
+  sections: ReportSection[];
+}
 export interface Wrote {
   event: "wrote";
   turn: string;
@@ -2035,6 +2055,8 @@ export interface RequestMethods {
   checkPolicy(data: unknown, options?: { pool?: string; cwd?: string }): Promise<PolicyState>;
   /** Let the policy file of this digest loosen what it asks for. Raises NotFound, InvalidRequest. */
   acceptPolicy(digest: string, options?: { pool?: string; cwd?: string }): Promise<PolicyState>;
+  /** Return the report of an ISO week such as 2026-W47, of the present one for "" (G6). Raises InvalidRequest. */
+  report(options?: { week?: string }): Promise<WeeklyReport>;
   /** Return the progress of a job. */
   job(id: string): Promise<JobState>;
   /** Start the check of all stored data. */

@@ -101,6 +101,7 @@ export const METHODS = {
   policy: ["policy", []],
   checkPolicy: ["check_policy", ["data"]],
   acceptPolicy: ["accept_policy", ["digest"]],
+  report: ["report", []],
   job: ["job", ["id"]],
   verify: ["verify", []],
   rebuild: ["rebuild", []],

@@ -45,6 +45,7 @@ from ...protocol.share import (
     Standing,
 )
 from ...protocol.state import Rewording
+from ...protocol.weekly_report import WeeklyReport
 
 if TYPE_CHECKING:
     from .spool_writer import SpoolReceipt
@@ -804,6 +805,10 @@ class RequestMethods:
     @sends(AcceptPolicy, PolicyState)
     def accept_policy(self, digest: str, pool: str = "", cwd: str = "") -> None:
         """Let the policy file of this digest loosen what it asks for. Raises NotFound, InvalidRequest."""
+
+    @sends(request.GetReport, WeeklyReport)
+    def report(self, week: str = "") -> None:
+        """Return the report of an ISO week such as 2026-W47, of the present one for "" (G6). Raises InvalidRequest."""
 
     @sends(request.GetJob, reply.JobState)
     def job(self, id: str) -> None:

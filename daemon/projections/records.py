@@ -248,6 +248,19 @@ class Records(FoldTables):
             before, size = learning_order(group[-1]), min(2 * size, LARGEST_SLICE)
             yield from group
 
+    def learnt_between(self, pool: str, since: int, until: int) -> list[tuple[int, str]]:
+        """Return when memd learnt the records of a pool in a period, in microseconds, and their ids; oldest first."""
+        prefix, end = digest(pool), until.to_bytes(8)
+        learnt: list[tuple[int, str]] = []
+        with self.environment.read() as transaction:
+            cursor = transaction.cursor(self._table("recent"))
+            if cursor.set_range(prefix + since.to_bytes(8)):
+                for key in cursor.iternext(keys=True, values=False):
+                    if not key.startswith(prefix) or key[16:24] >= end:
+                        break
+                    learnt.append((int.from_bytes(key[16:24]), key[24:].decode()))
+        return learnt
+
     def own_in_pool(self, pool: str) -> list[str]:
         """Return the ids of the records of a pool that no other author of a shared project stated, oldest first."""
         with self.environment.read() as transaction:

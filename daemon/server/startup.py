@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from logging.handlers import RotatingFileHandler
 
+from ...protocol.corrections import ListInbox
 from ...protocol.errors import MemdError
 from ...protocol.instant import from_micros
 from ...protocol.places import Places, why_disabled
@@ -53,11 +54,13 @@ from ..services.recall.recall_service import RecallService
 from ..services.records.records_service import RecordsService
 from ..services.reflection.reflection_service import ReflectionService
 from ..services.remote.remote_service import RemoteService
+from ..services.report.report_service import ReportService, ReportSources
 from ..services.service import Service
 from ..services.sessions.handover import missing_in
 from ..services.sessions.last_time import LastTime
 from ..services.sessions.sessions_service import SessionsService
 from ..services.sessions.state_service import StateService
+from ..services.sessions.week_reader import WeekReader
 from ..services.settings.settings_service import Settings, SettingsService
 from ..services.sharing.gate import ShareGate
 from ..services.sharing.sharing_service import SharingService
@@ -73,6 +76,9 @@ SWITCH_INTERVAL_S = 0.0002
 
 WAKE_S = 1.0
 """Longest delay of a signal that the system delivers to another thread than the main one."""
+
+MOST_PROPOSALS = 1000
+"""Open proposals that a report reads, at most."""
 
 log = logging.getLogger("memd")
 
@@ -192,6 +198,14 @@ class Daemon:
             contradictions=lambda records: contradicted(stores, records, models.sense.encode),
         )
         sharing = SharingService(core, writer, forget=forgetting.forget_lines)
+        inbox = InboxService(stores, writer, forgetting.start_forgetting, sharing.retractions, governance.decisions)
+        links = LinksService(stores, core.directory, world)
+        report_sources = ReportSources(
+            inbox=lambda: inbox.list(ListInbox(limit=MOST_PROPOSALS)),
+            work=WeekReader(stores, state.reader, stores.aliases.home).work,
+            links=links.stale,
+            fading=lifecycle.fading_within,
+        )
         sources = StatusSources(
             models,
             capture.pauses,
@@ -219,7 +233,7 @@ class Daemon:
             state,
             reflection,
             remote,
-            LinksService(stores, core.directory, world),
+            links,
             sharing,
             governance,
             CurationService(
@@ -236,7 +250,8 @@ class Daemon:
             PoolsService(stores, identity, core.directory, folder_pools, world, distillation.wake),
             AccessService(stores, passes, core.directory, corrections.sessions, world),
             corrections,
-            InboxService(stores, writer, forgetting.start_forgetting, sharing.retractions, governance.decisions),
+            inbox,
+            ReportService(core, report_sources),
             forgetting,
             lifecycle,
             maintenance,

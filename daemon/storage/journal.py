@@ -71,6 +71,10 @@ class JournalLog:
         entries = self.log.read(after)
         return map(self._logged, (entry for entry in entries if not kinds or entry.header.kind in kinds))
 
+    def of_kinds(self, kinds: Collection[str], after: int, upto: int) -> Iterator[Logged]:
+        """Yield the operations of some kinds after `after` and at most to `upto`, in order; see `Log.of_kinds`."""
+        return map(self._logged, self.log.of_kinds(kinds, after, upto))
+
     def get(self, seq: int) -> Logged | None:
         """Return the operation at `seq`, or None."""
         entry = self.log.get(seq)

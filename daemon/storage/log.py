@@ -13,8 +13,9 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -273,6 +274,26 @@ class Log:
         while group := self.slice(after, size):
             yield from group
             after = group[-1].seq
+
+    def of_kinds(self, kinds: Collection[str], after: int, upto: int, *, blocks: int = 64) -> Iterator[Entry]:
+        """Yield the entries of some kinds after `after` and at most to `upto`, in order, in short transactions.
+
+        Checks each block by its checksum, but not the chain of hashes, which their headers leave out: twice as fast as
+        `read` where most entries are of other kinds.
+        """
+        while after < upto:
+            with self.environment.read() as transaction:
+                cursor = transaction.cursor(self._blocks)
+                rows = list(islice(cursor.iternext(), blocks)) if cursor.set_range((after + 1).to_bytes(8)) else []
+            if not rows:
+                return
+            for key, row in rows:
+                items, last = self._decoded(row), int.from_bytes(key)
+                for seq, item in enumerate(items, last - len(items) + 1):
+                    if item.kind in kinds and after < seq <= upto:
+                        payload = self._vouched(seq, item.stored) if item.payload_hash else item.stored[BLIND:]
+                        yield Entry(Header(seq, b"", item.payload_hash, item.kind, item.version, item.at), payload)
+                after = last
 
     def _decoded(self, row: bytes) -> list[Kept]:
         try:

@@ -35,6 +35,11 @@ class EventLog(Protocol):
         """Yield all operations after `after`, or those of some kinds, in order."""
         ...
 
+    def of_kinds(self, kinds: Collection[str], after: int, upto: int) -> Iterator[Logged]:
+        """Yield the operations of some kinds after `after` and at most to `upto`, in order, without a check of the
+        chain."""
+        ...
+
     def seq_at(self, at: int) -> int:
         """Return the seq of the last operation at or before a time in microseconds, 0 for none."""
         ...

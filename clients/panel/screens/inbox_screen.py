@@ -14,6 +14,7 @@ from ....protocol.errors import InvalidRequest, MemdError, NotFound
 from ....protocol.record import Record
 from ...python.async_client import AsyncClient
 from ..disputes import MOST, loses_words
+from ..patch_lines import PatchLine, patch_line
 from ..screen import Undoing, changed, form_of, panel_of, screen
 from ..word_diff import Part, beside
 from ..wording import UNCONFIRMED
@@ -33,6 +34,16 @@ class ProposalCard:
     new_parts: list[Part]
     changes: tuple[JudgedRecord, ...] = ()
     problem: str = ""
+
+    @property
+    def patch_lines(self) -> list[PatchLine]:
+        """What a patch would change."""
+        return [patch_line(line) for line in self.proposal.lines]
+
+    @property
+    def proofs(self) -> list[str]:
+        """What proves the lines of a patch, or why they go, each once."""
+        return list(dict.fromkeys(filter(None, (line.proof for line in self.patch_lines))))
 
     @property
     def is_hidden(self) -> bool:
@@ -104,6 +115,8 @@ async def decide(request: Request) -> Response:
     if wrong:
         await client.confirm((wrong,), right=False)
         return changed(f"The old one stays; the new one is retired as wrong.{left}", undoing)
+    if accepts and form.get("what") == "patch":
+        return changed(f"Accepted: the playbook has changed.{left}", undoing)
     if accepts:
         return changed(f"Accepted. The old memory stays in the history.{left}", undoing)
     came_back = any(record.before == "hidden" for record in planned.records)

@@ -380,6 +380,13 @@ class LifecycleService(Service):
             retention=tuple(round(share, 4) for share in self._rules_of(scope[-1]).retention(request.after_days or 1)),
         )
 
+    def fading_within(self, pools: Iterable[str], days: int, most: int) -> list[tuple[float, str]]:
+        """Return the records of pools that sleep archives within so many active days of their pool if nobody uses them:
+        days left and id, the soonest first; at most `most` of a pool's kind and level."""
+        rules = self._rules()
+        rows = (row for pool in pools if not rules.is_off(pool) for row in self._soonest(pool, most))
+        return sorted(row for row in rows if row[0] <= days)
+
     def _soonest(self, pool: str, limit: int) -> list[tuple[float, str]]:
         rules, soonest = self._rules_of(pool), list[tuple[float, str]]()
         for kind in KINDS:

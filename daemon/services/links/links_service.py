@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import islice
@@ -89,6 +89,10 @@ class LinksService(Service):
                 states.append(_shown(record, link, state, now))
         drop_documents()
         return LinkList(links=tuple(states), checked=checked, left=len(rows) - checked)
+
+    def stale(self, ids: Sequence[str], caller: Caller) -> LinkList:
+        """Return the links of these records whose documents changed or are gone. Raises NotFound for an unknown id."""
+        return self.list(ListLinks(ids=tuple(ids), stale=True), caller)
 
     def _recent(self, caller: Caller) -> Iterator[Record]:
         """Yield the live records of the scope that the caller may see, newest first."""

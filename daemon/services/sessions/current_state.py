@@ -89,7 +89,7 @@ class StateReader:
         sessions = sessions_of(self._stores, pool, caller.hears)[:SESSIONS]
         read = [ReadSession(s.entry.opened.document, self.reading(s.entry.opened.document)) for s in sessions]
         threads = open_threads(reversed(read))
-        stated, closed = self._stated(pool, caller)
+        stated, closed = self.stated(pool, caller)
         left = [_item(thread) for thread in threads if thread.id not in closed]
         telling = [pair for pair in zip(sessions, read, strict=True) if pair[1].reading.is_worth_telling]
         told = [_told(session, row.reading) for session, row in telling[: MOST["sessions"]]]
@@ -107,7 +107,7 @@ class StateReader:
         """Return what a session was about."""
         return SessionReading(self._stores.archive.turns(document), self._stores.records)
 
-    def _stated(self, pool: str, caller: Caller) -> tuple[list[StateItem], set[str]]:
+    def stated(self, pool: str, caller: Caller) -> tuple[list[StateItem], set[str]]:
         """Return the user's own items, the newest first, and the ids of all items that the user closed."""
         items: dict[str, StateItem] = {}
         closed: set[str] = set()

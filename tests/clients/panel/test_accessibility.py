@@ -59,7 +59,17 @@ def spoken() -> Iterator[Said]:
 def addresses(client: Client, id: str) -> list[str]:
     """The address of each screen that a person can open, in each of its forms."""
     session = "claude-code:s1"
-    whole = ("/", "/memories", "/fading", "/activity", "/activity/sessions", "/readers", "/sharing", "/settings")
+    whole = (
+        "/",
+        "/memories",
+        "/fading",
+        "/activity",
+        "/activity/sessions",
+        "/reports",
+        "/readers",
+        "/sharing",
+        "/settings",
+    )
     forms = ("/?view=text", "/?view=before", "/memories?q=tabs", "/memories?q=zebra", "/memories?show=retired")
     parts = (f"/memories/{id}", f"/memories/{id}/right", f"/memories/{id}/right?as=words")
     told = ("/activity?who=you", "/activity?who=memd", "/activity?who=agents", f"/activity/session?id={session}")

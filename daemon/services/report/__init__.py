@@ -1,0 +1,1 @@
+"""The weekly report: what happened in a week and what needs the user."""
