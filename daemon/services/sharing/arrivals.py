@@ -92,7 +92,7 @@ class Arrivals:
             name = OTHER_COPY
             partner = partner or PartnerEntry(pool=pool, partition=partition, epoch=known.epoch, count=known.count)
         author = Author(pool, partition, name, standing)
-        taking = Taking(self._stores, self._world.now(), author, head, partner, accepted, known.hashes)
+        taking = Taking(self._stores, self._world, author, head, partner, accepted, known.hashes)
         if request.dry_run:
             return taking.tried()
         reply = taking.run(self._writer, self._forget)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -14,6 +15,7 @@ from ....protocol.shared_lines import SEGMENT, ShareHead, line_hash, segment_has
 from ...failpoint import reach
 from ...projections.sharing import PartnerEntry, TakenLine
 from ...projections.stores import Stores
+from ...world import World
 from ..shared_belief import SharedBelief, is_invalidated, shared_id
 from ..write_thread import Writer
 from .acceptance import Accepted
@@ -24,17 +26,21 @@ from .standings import revived
 FEW = 16
 """Lines of the first commit, and of those while captures arrive, because these wait; else each has twice as many."""
 
+REST = 2
+"""Pause after a commit while captures arrive, as a multiple of the commit: p99 of a capture 3.2 → 1.9 x that without a
+pull, lines a second 990 → 450."""
+
 ForgetLines = Callable[[frozenset[tuple[str, str]], Sequence[AnyOperation]], None]
 """Forgets turns, in one commit with operations."""
 
 
 class Taking:
-    """One request's part of a partition. `now` in microseconds."""
+    """One request's part of a partition."""
 
     def __init__(
         self,
         stores: Stores,
-        now: int,
+        world: World,
         author: Author,
         head: ShareHead,
         partner: PartnerEntry | None,
@@ -42,7 +48,8 @@ class Taking:
         hashes: Sequence[bytes] = (),
     ) -> None:
         """`hashes`: of the segments before, as far as they are known."""
-        self._stores, self._now, self._author, self._head = stores, now, author, head
+        self._stores, self._now, self._author, self._head = stores, world.now(), author, head
+        self._monotonic = world.monotonic
         self._before = partner or PartnerEntry(pool=author.pool, partition=author.partition, epoch=head.epoch)
         self._is_known, self._accepted, self._hashes = partner is not None, accepted, hashes
         self._reads = [
@@ -61,9 +68,12 @@ class Taking:
         while reads:
             size = min(size, SEGMENT - reads[0].n % SEGMENT)  # a group counts the lines of one segment
             group, reads = reads[:size], reads[size:]
+            began = self._monotonic()
             groups.append(writer.run(lambda group=group: self._commit(group)).result())
             before, captured = captured, self._stores.archive.last
             size = FEW if captured > before else 2 * size
+            if captured > before:
+                threading.Event().wait(REST * (self._monotonic() - began))
         self._finish(writer, forget)
         return self._reply(groups)
 
