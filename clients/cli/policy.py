@@ -22,6 +22,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help="Show a project's policy, accept it, or check a file.",
+    epilog="Example: `memd policy check .pi/pi.config.yaml`, then `memd policy show`",
 )
 Project = Annotated[str, typer.Option("--project", help="A project by pool or title, instead of by folder.")]
 
