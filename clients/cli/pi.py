@@ -169,7 +169,9 @@ def _planned_lines(client: Client, repository: PiRepository, pool: str, committe
 # --- carry -----------------------------------------------------------------------------------------------------------
 @app.command()
 def sync(
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors alone; no .pi folder is none.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print errors alone; a missing .pi folder is no error.")
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also write over what was changed by hand in memory/*.jsonl.")
     ] = False,

@@ -44,7 +44,7 @@ def test_each_request_has_exactly_one_method_in_each_client_U8() -> None:
 
 
 def test_a_methods_parameters_are_the_requests_fields_with_their_defaults_U8() -> None:
-    left_out = {"v", "rid", "token", "at", "repository", "options"}
+    left_out = {"v", "rid", "token", "surface", "at", "repository", "options"}
     for name, method in vars(RequestMethods).items():
         if not isinstance(method, RequestMethod) or name.startswith(("remember", "import_records")):
             continue

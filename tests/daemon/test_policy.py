@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -243,6 +244,26 @@ def test_who_may_propose_follows_from_the_write_policy() -> None:
     assert (usual.writers("L1"), usual.writers("L2")) == (("curator",), both)
     assert (strict.writers("L1"), strict.writers("L2")) == ((), ("curator",))
     assert manual.writers("L2") == ()
+
+
+FIRST_AT_ONCE = """
+import sys, threading
+from memd.daemon.services.policy.policy_file import converted
+from memd.protocol.policy import Policy
+sys.setswitchinterval(1e-5)
+gate = threading.Barrier(4)
+def read():
+    gate.wait()
+    converted({"layers": {"L2": {"max_records": 5}}}, Policy)
+threads = [threading.Thread(target=read) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+
+
+def test_threads_that_read_a_policy_first_at_the_same_time_do_not_end_the_process() -> None:
+    for _ in range(4):
+        assert subprocess.run([sys.executable, "-c", FIRST_AT_ONCE]).returncode == 0
 
 
 # --- the daemon ------------------------------------------------------------------------------------------------------

@@ -16,13 +16,16 @@ from msgspec import inspect
 
 from ....protocol.errors import BadConfig
 from ....protocol.patch_file import IDENTITY, PLAYBOOK
-from ....protocol.policy import POLICY_BYTES, Policy
+from ....protocol.policy import POLICY_BYTES, Policy, ProjectLens
 
 VERSION = 1
 DEEPEST = 8
 """Levels of mappings and lists in a file; the parser takes seconds for thousands."""
 
 T = TypeVar("T")
+
+for _type in (Policy, ProjectLens):
+    msgspec.json.Decoder(_type)  # so that no two threads do so at once: msgspec would end the process
 
 
 class ReadPolicy(NamedTuple):
