@@ -395,7 +395,7 @@ class RequestMethods:
         pools: Sequence[str] = (),
         agent: str = "",
         tags: Sequence[str] = (),
-        days: int = 14,
+        days: int = 0,
         as_of: str = "",
         believed_at: str = "",
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -263,7 +264,7 @@ threads = [threading.Thread(target=read) for _ in range(4)]
 
 def test_threads_that_read_a_policy_first_at_the_same_time_do_not_end_the_process() -> None:
     for _ in range(4):
-        assert subprocess.run([sys.executable, "-c", FIRST_AT_ONCE]).returncode == 0
+        assert subprocess.run([sys.executable, "-c", FIRST_AT_ONCE], check=False).returncode == 0
 
 
 # --- the daemon ------------------------------------------------------------------------------------------------------
