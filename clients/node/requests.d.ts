@@ -1895,7 +1895,7 @@ export interface RequestMethods {
   printed(document: string, rev: string, options?: { recall?: string }): Promise<PrintNoted>;
   /** List the exact texts that agents were given, newest first, and why. Raises NotFound. */
   injected(options?: { session?: string; limit?: number }): Promise<Injections>;
-  /** Return the context package: L1 in full, L2 by tag and project, L3 of the last `days`, 0: as the policy says (Q11). */
+  /** Return the context package: L1 in full, L2 by tag and project, L3 of `days`, 0 for the policy's (Q11). */
   context(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string; tags?: string[]; days?: number; as_of?: string; believed_at?: string }): Promise<ContextPackage>;
   /** Keep what an agent writes at a session's end for the next one (C1). Raises NotFound, InvalidRequest. */
   handOver(document: string, options?: { at?: string; done?: string[]; decided?: string[]; open?: string[]; closed?: string[] }): Promise<HandoverTaken>;

@@ -399,7 +399,7 @@ class RequestMethods:
         as_of: str = "",
         believed_at: str = "",
     ) -> None:
-        """Return the context package: L1 in full, L2 by tag and project, L3 of the last `days`, 0: as the policy says (Q11)."""
+        """Return the context package: L1 in full, L2 by tag and project, L3 of `days`, 0 for the policy's (Q11)."""
 
     @sends(request.HandOver, reply.HandoverTaken)
     def hand_over(
