@@ -307,5 +307,5 @@ def nearest_pi(folder: Path) -> Path | None:
 
 
 def has_pi(folder: Path) -> bool:
-    """Whether a folder has a `.pi` with patches; that of the pi agent, which has only `agent`, is none."""
+    """Whether a folder has a `.pi` of memd. The pi agent also uses that name: its folder has neither of these."""
     return (folder / ".pi" / "patches").is_dir() or (folder / ".pi" / "pi.config.yaml").is_file()

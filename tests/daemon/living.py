@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from memd.daemon.projections.stores import Stores
+from memd.daemon.services.core import Core
+from memd.daemon.services.forgetting.forgetting_service import ForgettingService
+from memd.daemon.services.maintenance.maintenance_service import MaintenanceService
 from memd.daemon.services.write_thread import NoCaptures, WriteThread
 from memd.daemon.world import World, real_world
 from memd.models import registry
@@ -37,6 +40,18 @@ def slept(pool: str = "personal") -> Slept:
 
 def used(number: int, uses: int = 1, perspective: str = "", **more: Any) -> Counted:
     return Counted(pool="personal", counts={f"id{number}": Count(uses=uses, **more)}, perspective=perspective)
+
+
+def forgetting_of(core: Core, writer: WriteThread) -> ForgettingService:
+    """The service that forgets, in a home where no agent was given a text."""
+    return ForgettingService(
+        core,
+        writer,
+        rebuild=MaintenanceService(core, writer, save=lambda: None).rebuild.run,
+        forget_injected=lambda texts: None,
+        forget_given=lambda holds: None,
+        forget_paused=lambda holds: None,
+    )
 
 
 class Running:

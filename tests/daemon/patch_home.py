@@ -18,9 +18,7 @@ from memd.daemon.services.core import core_of
 from memd.daemon.services.corrections.corrections_service import pinned
 from memd.daemon.services.corrections.inbox_service import InboxService
 from memd.daemon.services.corrections.undo import SessionUndo
-from memd.daemon.services.forgetting.forgetting_service import ForgettingService
 from memd.daemon.services.governance.governance_service import GovernanceService
-from memd.daemon.services.maintenance.maintenance_service import MaintenanceService
 from memd.daemon.services.playbook_belief import playbook_id
 from memd.daemon.services.sharing.gate import ShareGate
 from memd.protocol.event import Origin
@@ -37,7 +35,7 @@ from memd.protocol.operation import (
 from memd.protocol.patch_file import PLAYBOOK, patch_id
 from memd.protocol.places import places
 from memd.protocol.record import Record
-from tests.daemon.living import WHY, Running
+from tests.daemon.living import WHY, Running, forgetting_of
 from tests.daemon.living import record as living_record
 
 POOL = "project/orchard"
@@ -107,15 +105,7 @@ class PatchHome(Running):
         super().__init__(folder / "data")
         self.places = places({"MEMD_HOME": str(folder), "HOME": str(folder)}, 1000)
         self.core = core_of(self.stores, self.places, Config, self.world)
-        maintenance = MaintenanceService(self.core, self.writer, save=lambda: None)
-        self.forgetting = ForgettingService(
-            self.core,
-            self.writer,
-            rebuild=maintenance.rebuild.run,
-            forget_injected=lambda texts: None,
-            forget_given=lambda holds: None,
-            forget_paused=lambda holds: None,
-        )
+        self.forgetting = forgetting_of(self.core, self.writer)
         self.governance = GovernanceService(
             self.core, self.writer, why_not_exported=ShareGate(self.stores).why_not_exported
         )

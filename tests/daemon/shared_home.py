@@ -11,8 +11,6 @@ import msgspec
 from memd.daemon.config import Config
 from memd.daemon.projections.aliases import of_repository
 from memd.daemon.services.core import core_of
-from memd.daemon.services.forgetting.forgetting_service import ForgettingService
-from memd.daemon.services.maintenance.maintenance_service import MaintenanceService
 from memd.daemon.services.shared_belief import shared_id
 from memd.daemon.services.sharing.acceptance import segments_of
 from memd.daemon.services.sharing.arrivals import Arrivals
@@ -42,7 +40,7 @@ from memd.protocol.share import (
     TakePartition,
 )
 from memd.protocol.shared_lines import AnySharedLine, decode_shared, split_segment
-from tests.daemon.living import Running
+from tests.daemon.living import Running, forgetting_of
 from tests.daemon.shared_authors import MARK, Author
 
 POOL, OTHER = "project/orchard", "project/quarry"
@@ -95,15 +93,7 @@ class SharedHome(Running):
         super().__init__(folder / "data", now, self.random.randbytes)
         self.places = places({"MEMD_HOME": str(folder), "HOME": str(folder)}, os.getuid())
         self.core = core_of(self.stores, self.places, Config, self.world)
-        maintenance = MaintenanceService(self.core, self.writer, save=lambda: None)
-        self.forgetting = ForgettingService(
-            self.core,
-            self.writer,
-            rebuild=maintenance.rebuild.run,
-            forget_injected=lambda texts: None,
-            forget_given=lambda holds: None,
-            forget_paused=lambda holds: None,
-        )
+        self.forgetting = forgetting_of(self.core, self.writer)
         self.own = OwnPartition(self.core, self.writer)
         self.said: list[tuple[str, str, str, str]] = []
         self.arrivals = Arrivals(

@@ -261,7 +261,7 @@ class _Conversation:
         )
 
     def document(self, sighting: Sighting) -> EvidenceInstance | str:
-        """Return a document as an instance, or why it is none."""
+        """Return the instance that a document is, or the reason why it does not count."""
         captured = sighting.captured
         if captured is None or not isinstance(captured.event, Wrote) or not captured.event.text:
             return "its source is gone"
@@ -271,7 +271,7 @@ class _Conversation:
         return self._file(_file_of(captured), sighting.record, captured.document) if host == MARKDOWN else "no commit"
 
     def artifact(self, artifact: Artifact) -> EvidenceInstance | str:
-        """Return a thing that the user named as an instance, or why it is none."""
+        """Return the instance that an artifact of a record is, or the reason why it does not count."""
         if artifact.type == "file":
             return self._at_head(artifact.ref.partition("#")[0])
         if artifact.type == "commit":

@@ -48,7 +48,7 @@ def folders(stores: Stores, pool: str) -> tuple[str, ...]:
 
 
 def policy_stamp(places: Iterable[str]) -> Stamp | None:
-    """Return the first policy file below these folders, None if there is none."""
+    """Return the first policy file below these folders, or None."""
     for folder in places:
         path = os.path.join(folder, POLICY_FILE)
         with suppress(OSError, ValueError):

@@ -336,22 +336,20 @@ class PolicyService(Service):
     def _state(self, pool: str) -> PolicyState:
         entry, known = self._stores.patches.policy(pool), self._in_force.get(pool)
         seen = self._seen.get(pool, Seen(None))
-        if known is None:
-            return PolicyState(
-                pool=pool,
-                title=self._directory.title(pool),
-                policy=self.base,
-                file=seen.stamp.path if seen.stamp else "",
-                trusted=entry.trusted,
-                problem=seen.problem,
-            )
-        return PolicyState(
+        default = PolicyState(
             pool=pool,
             title=self._directory.title(pool),
-            policy=known.policy,
+            policy=self.base,
             file=seen.stamp.path if seen.stamp else "",
-            digest=entry.digest,
             trusted=entry.trusted,
+            problem=seen.problem,
+        )
+        if known is None:
+            return default
+        return msgspec.structs.replace(
+            default,
+            policy=known.policy,
+            digest=entry.digest,
             accepted=entry.accepted,
             loosened=self._loosened(entry),
             problem=seen.problem or known.problem,

@@ -191,7 +191,7 @@ def _fits(line: AddLine) -> bool:
 
 def _is_plain(words: str, allowed: str = "") -> bool:
     """Whether a text has only characters that show something, and those `allowed`."""
-    return words.isprintable() or all(  # what is printable is none of these: 0.1 µs instead of 10
+    return words.isprintable() or all(  # a printable text has no such character: 0.1 µs instead of 10
         character in allowed or (category(character) not in _FORBIDDEN and character not in _TURNING)
         for character in words
     )
