@@ -17,6 +17,7 @@ import typer
 
 from ...protocol.errors import InvalidRequest, MemdError, NotFound, Refused, Unavailable
 from ...protocol.governance import PatchesTaken, PatchState, TreeFile
+from ..hooks.session_pulls import stop_syncing, sync_at_start
 from .connection import PATIENCE_MS, reach
 from .options import DryRun, here, path
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, styled, wrapped
@@ -89,10 +90,14 @@ def init(
         state = pi_files.read_state(folder)
         stated = {id for records in state.folded.records.values() for id in records}
         unstated = [layer for layer in state.layers if state.current(layer).strip() and not stated]
-        answer.give({"folder": str(folder), "files": laid}, _laid_lines(folder, laid, bool(unstated)))
+        following = "`memd patch write --playbook` writes what you pinned for yourself here; then commit .pi"
+        if personal is None:
+            following = "`memd pi trust` lets memd read it; then commit .pi"
+        lines = _laid_lines(folder, laid, is_unstated=bool(unstated))
+        answer.give({"folder": str(folder), "files": laid}, [*lines, *wrapped(f"next: {following}")])
 
 
-def _laid_lines(folder: Path, laid: Sequence[LaidFile], is_unstated: bool) -> Iterator[str]:
+def _laid_lines(folder: Path, laid: Sequence[LaidFile], *, is_unstated: bool) -> Iterator[str]:
     made = [row for row in laid if row.fate in ("made", "updated")]
     yield f"{plain_name(str(folder))}: {count(len(made), 'file')} written, {len(laid) - len(made)} as they were"
     for row in laid:
@@ -100,7 +105,6 @@ def _laid_lines(folder: Path, laid: Sequence[LaidFile], is_unstated: bool) -> It
             yield from wrapped(f"{row.file} differs from memd's and stays (--update is for memd's own)", "    ", "  ")
     if is_unstated:
         yield from wrapped("memory/ has records that no patch states: `memd pi adopt` makes a patch of them")
-    yield from wrapped("next: `memd pi trust` lets memd read it; then commit .pi")
 
 
 @app.command()
@@ -125,8 +129,12 @@ def trust(
 
         repository = repository_with_pi(cwd)
         pool = pool_of(client, cwd)
+        if pool == PERSONAL:
+            hint = "`memd patch write --playbook` writes what you pinned there; nothing needs trust"
+            raise InvalidRequest("memd takes nothing from the folder of your own memory", hint=hint)
         if off:
             listed = client.trust_pi(pool, trusted=False)
+            stop_syncing(client.places, pool)
             answer.give(listed, wrapped("memd reads this .pi folder no more, and what came from there is hidden"))
             return
         committed = repository.committed(branch)
@@ -139,6 +147,8 @@ def trust(
             say(_planned_lines(client, repository, pool, committed))
             typer.confirm("Trust it?", abort=True, err=True)
         listed = client.trust_pi(pool_of(client, cwd, bind=True))
+        if repository.folder is not None:
+            sync_at_start(client.places, listed.pool, str(repository.folder))
         report = pi_sync.sync(client, repository, listed.pool, branch, day=today())
         answer.give({"pool": listed.pool, "sync": report}, ["trusted", *sync_lines(report)])
 
@@ -175,6 +185,7 @@ def sync(
     force: Annotated[
         bool, typer.Option("--force", help="Also write over what was changed by hand in memory/*.jsonl.")
     ] = False,
+    take_only: Annotated[bool, typer.Option("--take-only", help="Only take: write no file.")] = False,
     branch: Branch = "",
     dry_run: DryRun = False,
     cwd: Cwd = None,
@@ -182,7 +193,8 @@ def sync(
 ) -> None:
     """Take new patches from the repository, and write those it lacks.
 
-    memd reads the committed tree of the default branch, and only while you are on it. It commits nothing.
+    memd reads the committed tree of the default branch, and only while you are on it. It commits nothing. Where you
+    trust the folder, the start of an agent's session takes new patches too, at most every 10 minutes.
 
     \b
     Examples:
@@ -195,7 +207,9 @@ def sync(
         try:
             repository = repository_with_pi(cwd)
             pool = pool_of(client, cwd)
-            report = pi_sync.sync(client, repository, pool, branch, dry_run=dry_run, force=force, day=today())
+            report = pi_sync.sync(
+                client, repository, pool, branch, dry_run=dry_run, force=force, take_only=take_only, day=today()
+            )
         except (NotFound, Unavailable):
             if quiet:
                 return

@@ -1,7 +1,8 @@
 """`memd-hook AGENT EVENT [reflect]`: the program that a coding agent runs on every turn, on the standard library alone.
 
 It reads the host's JSON on standard input, prints the profile where it is due (Q1) and what the prompt recalls (Q13),
-notes that a session grew, for `follow.py` (W10), starts `memd share pull` in a project whose user chose that (H2), and
+notes that a session grew, for `follow.py` (W10), starts `memd share pull` in a project whose user chose that (H2) and
+`memd pi sync` in one whose `.pi` folder the user trusts (G2), and
 with `reflect` asks the agent once for a reflection (W4).
 Invariants: exit code 0, and valid output or none (P-3); it ends within 100 ms, or 600 ms where it asks; it never starts
 a daemon, and writes only into its own folder. `memd setup` copies it beside its `hook.json`; the host runs it by
@@ -51,8 +52,8 @@ LIMIT_MS, WHOLE_MS, LEAST_MS = 60, 100, 25
 """For the profile, for the process from its start, and for the profile at least, even if the process started late. A
 note that a session grew may take the whole time: the turn is over, so no agent waits."""
 REPORT_MS = 20
-PULL_S = 3600
-"""Seconds between two pulls of a project, at least."""
+STARTED = {"json": ("pull", 3600), "sync": ("sync", 600)}
+"""By the ending of a project's file: the command that the start of a session starts, and the seconds between two."""
 
 ASK_MS = 500  # for the note of a question for the agent, once a session: it has to be on the disk first
 SKIPS_LIMIT = 64 * 1024
@@ -134,7 +135,7 @@ class Hook:
         if is_inject:
             self.inject(session, payload)
         if self.event == self.dialect["start"]:
-            self.pull(str(payload.get("cwd") or ""))
+            self.carry(str(payload.get("cwd") or ""))
         if self.event in self.dialect["follow"]:
             self.note(payload)
         if self.reflects and self.event == self.dialect["stop"]:
@@ -212,22 +213,22 @@ class Hook:
         HookConnection(self.socket_path(), self.end, greet=False)
         self.spawn(self.settings["follow"])
 
-    def pull(self, cwd: str) -> None:
-        """Start `memd share pull` for the project of a folder, if its user chose that and the last one is an hour
-        old."""
+    def carry(self, cwd: str) -> None:
+        """Start the commands that the user chose for the project of a folder, if the last ones are old enough."""
         folder = os.path.join(self.here, "pulls")
         if not cwd or "MEMD_PASS" in os.environ or not os.path.isdir(folder):
             return
         inside = os.path.join(os.path.realpath(cwd), "")
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
-            if not name.endswith(".json") or time.time() - os.stat(path).st_mtime < PULL_S:
+            command, least = STARTED.get(name.rpartition(".")[2], ("", 0))
+            if command not in self.settings or time.time() - os.stat(path).st_mtime < least:
                 continue
             with open(path, "rb") as file:
                 checkout = str(decoded(file.read())["folder"])
             if inside.startswith(os.path.join(checkout, "")):
                 os.utime(path)
-                self.spawn([*self.settings["pull"], checkout])
+                self.spawn([*self.settings[command], checkout])
 
     def spawn(self, command: list[str]) -> None:
         """Start a program that outlives this one."""

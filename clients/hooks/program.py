@@ -17,7 +17,7 @@ from ... import __version__
 from ...protocol.places import Places
 from ..python.folder import make_private, write_whole
 from .notes import folder
-from .session_pulls import pulling
+from .session_pulls import pulling, syncing
 
 SOURCE = Path(__file__).with_name("memd_hook.py")
 SETTINGS = "hook.json"
@@ -38,6 +38,7 @@ def contents(places: Places, environment: Mapping[str, str]) -> dict[Path, bytes
         "socket": str(places.socket_file),
         "follow": following(),
         "pull": pulling(),
+        "sync": syncing(),
         "environment": variables(environment),
     }
     content = msgspec.json.format(msgspec.json.encode(settings)) + b"\n"

@@ -1,5 +1,5 @@
-"""The projects whose shared memory the hook pulls when a session starts in them: one file each, which the hook reads
-without memd's environment. The time of the file is that of the last start (H2)."""
+"""The projects whose shared memory the hook pulls, and whose patches it takes, when a session starts in them: a file
+for each, which the hook reads without memd's environment. Its time is that of the last start (H2, G2)."""
 
 from __future__ import annotations
 
@@ -29,18 +29,21 @@ def pulls_folder(places: Places) -> Path:
     return folder(places.state) / "pulls"
 
 
-def _file(places: Places, pool: str) -> Path:
+def _file(places: Places, pool: str, ending: str = "json") -> Path:
     from hashlib import blake2b  # it loads OpenSSL, which costs a client 3 ms
 
-    return pulls_folder(places) / f"{blake2b(pool.encode(), digest_size=12).hexdigest()}.json"
+    return pulls_folder(places) / f"{blake2b(pool.encode(), digest_size=12).hexdigest()}.{ending}"
 
 
 def pull_at_start(places: Places, pool: str, checkout: str) -> None:
     """Pull when a session starts in a checkout of the project. Raises OSError, Refused."""
-    file = _file(places, pool)
+    _note(_file(places, pool), pool, checkout)
+
+
+def _note(file: Path, pool: str, checkout: str) -> None:
     make_private(file.parent)
     write_whole(file, msgspec.json.encode(SessionPull(pool=pool, folder=os.path.realpath(checkout))) + b"\n")
-    os.utime(file, (0, 0))  # the next session pulls
+    os.utime(file, (0, 0))  # the next session starts it
 
 
 def stop_pulling(places: Places, pool: str) -> None:
@@ -61,3 +64,18 @@ def chosen_pull(places: Places, pool: str) -> SessionPull | None:
 def pulling() -> list[str]:
     """Return the command line that the hook starts, but for the folder after it."""
     return [sys.executable, "-P", "-m", "memd.clients.cli.main", "share", "pull", "--quiet", "--cwd"]
+
+
+def sync_at_start(places: Places, pool: str, checkout: str) -> None:
+    """Take the patches of a trusted `.pi` folder when a session starts in a checkout. Raises OSError, Refused."""
+    _note(_file(places, pool, "sync"), pool, checkout)
+
+
+def stop_syncing(places: Places, pool: str) -> None:
+    """Take no more patches when a session starts in the project."""
+    _file(places, pool, "sync").unlink(missing_ok=True)
+
+
+def syncing() -> list[str]:
+    """Return the command line that the hook starts, but for the folder after it."""
+    return [sys.executable, "-P", "-m", "memd.clients.cli.main", "pi", "sync", "--take-only", "--quiet", "--cwd"]

@@ -158,17 +158,20 @@ def sync(
     *,
     dry_run: bool = False,
     force: bool = False,
+    take_only: bool = False,
     day: str = "",
 ) -> SyncReport:
     """Take what the tree has, write the patch files that it lacks, and make the files of the playbook anew. `force`:
-    also over what a person changed there. Raises MemdError."""
+    also over what a person changed there; `take_only`: writes no file. Raises MemdError."""
     listed = known_patches(client, pool)
     committed = repository.committed(branch)
     why_not = committed.why_not
-    if not why_not and not listed.trusted:
+    if listed.pool == PERSONAL_POOL:
+        why_not = "your own memory goes into this folder, and nothing of it comes back"
+    elif not why_not and not listed.trusted:
         why_not = "you have not trusted this .pi folder: `memd pi trust` shows what would come"
     taken = None
-    if not why_not or (dry_run and not committed.why_not):
+    if not why_not or (dry_run and not committed.why_not and listed.pool != PERSONAL_POOL):
         with suppress(NotFound):  # a project that memd does not know yet: `memd pi trust` shows its files
             taken = take(client, repository, listed, committed, dry_run=dry_run)
         listed = listed if taken is None or dry_run else client.patches(pool)
@@ -182,7 +185,7 @@ def sync(
         unread=committed.unread,
         dry_run=dry_run,
     )
-    if repository.folder is None:
+    if repository.folder is None or take_only:
         return report
     return _with_files(report, client, repository, listed, dry_run=dry_run, force=force, day=day)
 

@@ -6,21 +6,25 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memd.clients.hooks.session_pulls import pulls_folder
 from memd.daemon.projections.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.operation import ChangeProposed, PatchStep
 from tests.clients.conftest import Told, memd_in
+from tests.clients.hooked import Host
 from tests.clients.test_pi_files import edit, git, playbook, put
 from tests.clients.test_pi_fold import adding
 from tests.conftest import RunningDaemon
 
+WAIT_S = 60
 RULE = "Always run the press tests before you push to main."
 
 
@@ -281,3 +285,46 @@ def test_a_changed_patch_is_refused_and_named_and_the_wrong_branch_takes_nothing
     refused = bo.data("pi", "sync")["taken"]["refused"]
     assert [name for name, _ in refused] == ["patch_20260210_001"] and bo.statements() == before
     assert "patch_20260210_001" in bo.pi("pi", "check", code=1).text
+
+
+def test_a_session_start_takes_new_patches_of_a_trusted_folder_and_writes_no_file_G2(
+    people: tuple[Person, Person],
+) -> None:
+    ana, bo = people
+    ana.pi("pi", "init")
+    ana.commit("pi")
+    ana.git("push", "-q", "origin", "main")
+    bo.git("pull", "-q")
+    bo.pi("pi", "trust", "--yes")
+    published(ana)
+    bo.git("pull", "-q")
+    before = bo.git("status", "--porcelain", "--ignored")
+    host = Host("claude-code", bo.daemon.environment)
+    payload = {"hook_event_name": "SessionStart", "session_id": "one", "source": "startup", "cwd": str(bo.clone)}
+    host.inject("SessionStart", payload)
+    end = time.monotonic() + WAIT_S
+    while RULE not in bo.statements():
+        assert time.monotonic() < end, host.reasons
+        time.sleep(0.2)
+    assert bo.git("status", "--porcelain", "--ignored") == before, "an agent at work may commit everything"
+    places = bo.daemon.places
+    (file,) = pulls_folder(places).iterdir()
+    assert time.time() - file.stat().st_mtime < WAIT_S, "the next session within ten minutes starts none"
+    bo.pi("pi", "trust", "--off")
+    assert list(pulls_folder(places).iterdir()) == []
+
+
+def test_the_folder_of_the_own_memory_gets_it_and_gives_nothing_back_G2(people: tuple[Person, Person]) -> None:
+    ana, _ = people
+    folder = ana.clone.parent / "dotfiles"
+    git(ana.clone.parent, "init", "-q", "-b", "main", str(folder))
+    git(folder, "commit", "-q", "--allow-empty", "-m", "begin", author="Ana")
+    assert "memd patch write --playbook" in ana.memd("pi", "init", "--personal", str(folder)).text
+    ana.keep("I always want tests before a commit.", pool="personal")
+    assert "nothing needs trust" in ana.memd("pi", "trust", "--yes", "--cwd", str(folder), code=2).errors
+    name = ana.memd("patch", "write", "--playbook", "--yes", "--cwd", str(folder), "--json").data["patch"]
+    for arguments in (["--dry-run"], []):
+        assert "goes into this folder" in ana.memd("pi", "sync", *arguments, "--cwd", str(folder)).text
+    assert (folder / ".pi/patches" / f"{name}.json").exists()
+    assert "I always want tests before a commit." in (folder / ".pi/memory/L1.identity.jsonl").read_text()
+    assert "as it should be" in ana.memd("pi", "check", "--cwd", str(folder)).text
