@@ -5,7 +5,7 @@ Invariants: a patch is known once, by pool and name; a name of a patch file mean
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 import msgspec
@@ -141,7 +141,8 @@ class PatchTable(FoldTables):
             place = bytes.fromhex(row.decode())
             stored = batch.get(place, db=self._table("patches"))
             if stored:
-                entry = _replace(_patch.decode(stored), forgotten=True)
+                entry = _patch.decode(stored)
+                entry = _replace(entry, steps=without_words(entry.steps, {id}), forgotten=True)
                 batch.put(place, _encode(entry), db=self._table("patches"))
         batch.delete(id.encode(), db=self._table("patches_of"))
 
@@ -171,6 +172,12 @@ class PatchTable(FoldTables):
         """Return whether memd reads a pool's `.pi` folder, and the pool's policy."""
         stored = self._value("policies", digest(pool), "a policy")
         return _policy.decode(stored) if stored else PolicyEntry(pool=pool)
+
+
+def without_words(steps: Iterable[PatchStep], ids: Collection[str]) -> tuple[PatchStep, ...]:
+    """Return steps of which those on these records have no words: no reason, condition or evidence."""
+    bare = {"reason": "", "change_condition": "", "evidence": ()}
+    return tuple(_replace(step, **bare) if step.id in ids else step for step in steps)
 
 
 def records_of(steps: Iterable[PatchStep]) -> tuple[str, ...]:

@@ -55,6 +55,12 @@ class Believed(msgspec.Struct, frozen=True):
 NOTHING = Believed()
 
 
+def statement(record: Record) -> str:
+    """Return the words by which a playbook states a record: the description where it has all of the clause."""
+    whole = " ".join(record.content.split()) in record.description
+    return record.description if whole else record.content
+
+
 def believed(entries: Iterable[PatchEntry]) -> dict[str, Believed]:
     """Fold patches: what they say, by id of the record."""
     beliefs: dict[str, Believed] = {}

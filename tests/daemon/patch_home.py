@@ -21,6 +21,7 @@ from memd.daemon.services.corrections.undo import SessionUndo
 from memd.daemon.services.governance.governance_service import GovernanceService
 from memd.daemon.services.playbook_belief import playbook_id
 from memd.daemon.services.sharing.gate import ShareGate
+from memd.protocol.curation import Thresholds
 from memd.protocol.event import Origin
 from memd.protocol.governance import PatchesTaken, TakePatches, TreeFile, TrustPi
 from memd.protocol.operation import (
@@ -104,10 +105,14 @@ class PatchHome(Running):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         super().__init__(folder / "data")
         self.places = places({"MEMD_HOME": str(folder), "HOME": str(folder)}, 1000)
+        self.thresholds = Thresholds()
         self.core = core_of(self.stores, self.places, Config, self.world)
         self.forgetting = forgetting_of(self.core, self.writer)
         self.governance = GovernanceService(
-            self.core, self.writer, why_not_exported=ShareGate(self.stores).why_not_exported
+            self.core,
+            self.writer,
+            why_not_exported=ShareGate(self.stores).why_not_exported,
+            thresholds=lambda pool: self.thresholds,
         )
         self.inbox = InboxService(
             self.stores, self.writer, self.forgetting.start_forgetting, patches=self.governance.decisions

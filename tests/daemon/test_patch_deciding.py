@@ -12,7 +12,7 @@ from memd.protocol.access import Grant, Revoke
 from memd.protocol.corrections import Decide, ListInbox, Reopen
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.governance import GetPatch, ListPatches, PatchState, PublishPlaybook, SendPatch
-from memd.protocol.operation import ChangeDecided, Invalidated, PatchApplied, PatchGone, PatchStep, Updated
+from memd.protocol.operation import ChangeDecided, Invalidated, PatchApplied, PatchGone, PatchStep, Updated, encode
 from memd.protocol.patch_file import read_patch, seed_id
 from memd.protocol.record import Evidence, Record, Review, Span
 from memd.protocol.request import Forget
@@ -339,6 +339,20 @@ def test_the_file_of_a_forgotten_record_has_the_hash_alone_T10(home: PatchHome) 
     assert states(home)["taken"].file_needed
     assert home.take(present=[]).gone == ()
     assert all(TEXT.encode() not in path.read_bytes() for path in home.places.data.rglob("*") if path.is_file())
+
+
+def test_what_a_patch_says_of_a_forgotten_record_goes_with_it_T10(home: PatchHome) -> None:
+    words = "until the old press is sold"
+    step = msgspec.structs.replace(ADD, change_condition=words, reason=words, evidence=(("user", words, ""),))
+    home.propose(step)
+    home.inbox.decide(Decide(id="p1", accept=True))
+    home.propose(PatchStep("deprecate", "id1", reason=words), id="p2")
+    held = [entry.seq for entry in home.stores.journal.read() if words.encode() in encode(entry.operation)]
+    assert held
+    home.forgetting.start_forgetting(Forget(ids=("id1",)), [])
+    home.settled()
+    assert not any(words.encode() in encode(entry.operation) for entry in home.stores.journal.read())
+    assert all(words.encode() not in path.read_bytes() for path in home.places.data.rglob("*") if path.is_file())
 
 
 def test_publishing_states_each_record_of_the_playbook_once_G5(home: PatchHome) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from memd.protocol.access import Grant, Revoke
 from memd.protocol.corrections import Decide, ListInbox
+from memd.protocol.curation import LayerRule, Thresholds
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.governance import ListPatches
 from memd.protocol.operation import Added, PatchGone, PatchTaken, SessionOpened
@@ -182,6 +183,14 @@ def test_over_the_cap_a_record_is_taken_and_the_user_decides_R9(home: PatchHome)
     assert asked.label == "cap" and "301" in asked.reason
     home.inbox.decide(Decide(id=asked.id, accept=True))
     assert sorted((home.state("900"), home.state("901"))) == ["active", "retired"]
+
+
+def test_the_cap_is_the_policys_G5(home: PatchHome) -> None:
+    home.thresholds = Thresholds(playbook=LayerRule(evidence=2, confidence=0.75, most=2))
+    told = home.take(file(patch(add("001"), add("002"), add("003"))))
+    assert (told.added, told.conflicts) == (3, 1)
+    (asked,) = home.inbox.list(ListInbox()).proposals
+    assert "3 records, of at most 2" in asked.reason
 
 
 def test_distrust_hides_all_that_came_and_trust_brings_it_back_A3(home: PatchHome) -> None:

@@ -17,11 +17,14 @@ from ....protocol.ingestion import SUMMARY
 from ....protocol.operation import (
     Added,
     AnyOperation,
+    ChangeProposed,
     Cut,
     Distilled,
     Erased,
     Invalidated,
     Merged,
+    PatchApplied,
+    PatchTaken,
     Rebased,
     Redacted,
     Remnant,
@@ -33,6 +36,7 @@ from ....protocol.operation import (
 )
 from ....protocol.record import Record
 from ....protocol.reply import Logged
+from ...projections.patches import without_words
 from ...projections.record_reducer import touched
 from ...projections.stores import Stores
 from ...storage.archive import decode
@@ -218,7 +222,7 @@ def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, othe
                 record = entry.operation.record
                 if any(holds(words) for words in (*_words(record), record.key, record.value)):
                     loss.chosen.add(record.id)
-            case SessionOpened() | Redacted() | Retried():
+            case SessionOpened() | Redacted() | Retried() | ChangeProposed() | PatchApplied() | PatchTaken():
                 others.append(entry)
             case Distilled() if entry.operation.failed:
                 others.append(entry)
@@ -400,5 +404,8 @@ def _beside(change: AnyOperation, loss: Loss) -> AnyOperation | None:
                 failure for failure in change.failed if (failure.document, failure.turn) not in loss.turns
             )
             return msgspec.structs.replace(change, failed=remaining)
+        case ChangeProposed() | PatchApplied() | PatchTaken():
+            steps = without_words(change.steps, loss.gone)
+            return None if steps == change.steps else msgspec.structs.replace(change, steps=steps)
         case _:
             return None

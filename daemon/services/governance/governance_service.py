@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
+from ....protocol.curation import Thresholds
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.governance import (
     GetPatch,
@@ -60,12 +61,14 @@ class GovernanceService(Service):
         *,
         why_not_exported: Callable[[Record], str],
         contradictions: Contradictions = lambda records: [],
+        thresholds: Callable[[str], Thresholds] = lambda pool: Thresholds(),
     ) -> None:
         """`why_not_exported`: tells why a record may not leave this home, "" if it may; `contradictions`: finds what
-        new records contradict of the user's pins."""
+        new records contradict of the user's pins; `thresholds`: the rules of a pool, whose caps count."""
         self._stores, self._directory, self._world, self._writer = core.stores, core.directory, core.world, writer
         self._gate, self._contradictions = PatchGate(why_not_exported), contradictions
-        self.decisions = PatchDecisions(core.stores, self._gate, core.world.now)
+        self._thresholds = thresholds
+        self.decisions = PatchDecisions(core.stores, self._gate, core.world.now, thresholds)
 
     @property
     def handlers(self) -> Handlers:
@@ -246,7 +249,8 @@ class GovernanceService(Service):
         mark = self._mark(pool)
         if not request.dry_run:
             self._check(pool, playbook_document(mark))
-        taking = PatchTaking(self._stores, pool, mark, request, self._world.now())
+        most = self._thresholds(pool).playbook.most
+        taking = PatchTaking(self._stores, pool, mark, request, self._world.now(), most)
         first = taking.built()
         contradictions = self._contradictions(first.fresh) if first.fresh else []
         if request.dry_run:

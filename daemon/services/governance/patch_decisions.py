@@ -12,6 +12,7 @@ from itertools import dropwhile, takewhile
 
 import msgspec
 
+from ....protocol.curation import Thresholds
 from ....protocol.errors import InvalidRequest
 from ....protocol.fading import Reviewed
 from ....protocol.instant import from_micros, micros
@@ -37,7 +38,7 @@ from ....stages.batch import PERSONAL
 from ...projections.inbox import PendingProposal
 from ...projections.patches import PatchEntry, records_of
 from ...projections.stores import Stores
-from ..playbook_belief import ADDS, RETIRES, revision_of
+from ..playbook_belief import ADDS, RETIRES, revision_of, statement
 from ..record_history import entries, versions
 from .patch_records import instant
 from .patch_rendering import (
@@ -48,12 +49,11 @@ from .patch_rendering import (
     lines_of,
     reason_refused,
     rendered,
-    statement,
 )
-from .patch_taking import L2_CAP, PIN
+from .patch_taking import PIN
 from .record_changes import RecordChanges
 
-CAPS: dict[Layer, int] = {"L1": 40, "L2": L2_CAP}
+LAYERS: tuple[Layer, ...] = ("L1", "L2")
 ROLE = "curator"
 """Author of a patch whose proposal names none."""
 
@@ -61,8 +61,10 @@ ROLE = "curator"
 class PatchDecisions:
     """Decides proposals of patches. On the write thread, but for what is shown."""
 
-    def __init__(self, stores: Stores, gate: PatchGate, now: Callable[[], int]) -> None:
-        self._stores, self._gate, self._now = stores, gate, now
+    def __init__(
+        self, stores: Stores, gate: PatchGate, now: Callable[[], int], thresholds: Callable[[str], Thresholds]
+    ) -> None:
+        self._stores, self._gate, self._now, self._thresholds = stores, gate, now, thresholds
 
     # --- what is shown -------------------------------------------------------------------------------------------
     def stands(self, proposal: ChangeProposed) -> bool:
@@ -164,7 +166,8 @@ class PatchDecisions:
     def _check_caps(self, pool: str, steps: Sequence[PatchStep]) -> None:
         held = self._stores.records.many(self._stores.inbox.held([pool])).values()
         retired = {step.id for step in steps if step.op in RETIRES}
-        for layer, most in CAPS.items():
+        for layer in LAYERS:
+            most = self._thresholds(pool).of(layer).most
             there = {record.id for record in held if record.layer == layer} - retired
             coming = {step.id for step in steps if step.op in ADDS and (step.layer or "L2") == layer} - there - retired
             if coming and len(there) + len(coming) > most:

@@ -39,7 +39,7 @@ from ....stages.batch import PERSONAL
 from ...projections.patches import PatchEntry, records_of
 from ...projections.stores import Stores
 from ..outgoing_screen import flags_in, secrets_in
-from ..playbook_belief import ADDS, revision_of
+from ..playbook_belief import ADDS, revision_of, statement
 
 CHANGE_CONDITION = "3 sessions on different days say otherwise"
 """The rule that is written out for a record without a change condition of its own."""
@@ -162,12 +162,6 @@ def seed_record(
         ),
         supersedes=supersedes,
     )
-
-
-def statement(record: Record) -> str:
-    """Return the words of a record in a file: the description where it has all of the clause."""
-    whole = " ".join(record.content.split()) in record.description
-    return record.description if whole else record.content
 
 
 def evidence_of(record: Record, step: PatchStep) -> tuple[SeedEvidence, ...]:

@@ -46,7 +46,6 @@ from .patch_records import Arriving, author_name, name_of, record_of, says_the_s
 from .patch_rendering import lines_of
 from .record_changes import RecordChanges
 
-L2_CAP = 300
 """Records of a playbook from which a new one becomes a proposal (R9)."""
 
 PIN = "pin"
@@ -70,10 +69,11 @@ class _Read(NamedTuple):
 
 
 class PatchTaking:
-    """One request: read once, then built on the state of the stores. `now` in microseconds."""
+    """One request: read once, then built on the state of the stores. `now` in microseconds; `most`: records of L2."""
 
-    def __init__(self, stores: Stores, pool: str, mark: str, request: TakePatches, now: int) -> None:
+    def __init__(self, stores: Stores, pool: str, mark: str, request: TakePatches, now: int, most: int) -> None:
         self._stores, self._pool, self._mark, self._request, self._now = stores, pool, mark, request, now
+        self._most = most
         self._document = playbook_document(mark)
         self._read: dict[str, _Read] = {}
         self._unread: list[tuple[str, str]] = []
@@ -95,7 +95,9 @@ class PatchTaking:
 
     def built(self) -> TakenPatches:
         """Return what follows from the patches as the stores are now."""
-        taken = TakenPatches(self._stores, self._pool, self._mark, self._now, by_user=self._request.by_user)
+        taken = TakenPatches(
+            self._stores, self._pool, self._mark, self._now, most=self._most, by_user=self._request.by_user
+        )
         taken.refused += self._unread
         for patch_id in sorted(self._read):
             taken.take(*self._read[patch_id])
@@ -108,8 +110,9 @@ class PatchTaking:
 class TakenPatches:
     """The operations that patches lead to."""
 
-    def __init__(self, stores: Stores, pool: str, mark: str, now: int, *, by_user: bool) -> None:
+    def __init__(self, stores: Stores, pool: str, mark: str, now: int, *, most: int, by_user: bool) -> None:
         self._stores, self._pool, self._mark, self._now, self._by_user = stores, pool, mark, now, by_user
+        self._most = most
         self._document = playbook_document(mark)
         self._belief = PlaybookBelief(stores, pool, trusted=True)
         self._known = {entry.patch: entry for entry in self._belief.entries}
@@ -292,9 +295,9 @@ class TakenPatches:
         held = self._stores.records.many(self._stores.inbox.held([self._pool])).values()
         retired = set(self._changes.retired)
         many = sum(record.layer == "L2" and record.id not in retired for record in held)
-        room = max(0, L2_CAP - many)
+        room = max(0, self._most - many)
         for record in fresh[room:]:
-            reason = f"the playbook has {many + len(fresh)} records, of at most {L2_CAP}: accept to retire this one"
+            reason = f"the playbook has {many + len(fresh)} records, of at most {self._most}: accept to retire this one"
             self._changes.propose(record.id, "", self._patch_of(record.id), reason, "cap")
         self.conflicts = self._changes.conflicts
 
