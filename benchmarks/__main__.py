@@ -20,6 +20,7 @@ COMMANDS = {
     "embed-texts": ("benchmarks.inside", "embed_command"),
     "count-tokens": ("benchmarks.inside", "count_command"),
     "write-partitions": ("benchmarks.sharing", "write_command"),
+    "curate-all": ("benchmarks.all_proposals", "curate_command"),
     "check-partitions": ("benchmarks.sharing", "check_command"),
 }
 """Module below `memd` and function of each measurement; imported when it is run."""

@@ -18,9 +18,9 @@ MANIFEST = "manifest.json"
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest. `files` maps a file's name to its sha256 (hex); `trunk`, `tokenizer`, `queries` name files.
-    `heads`: the files of the networks that read with the trunk's weights (`distiller`, `pair`, `injection`), by name.
-    `languages`: codes of those that its vectors tell the sense of; `*` for a model of many. `probes`: the cosines that
-    the maker measured between the three sentences of `models/probes.py`, if any."""
+    `heads`: by name, the files of the networks that read with the trunk's weights (`distiller`, `pair`, `injection`,
+    `same_rule`). `languages`: codes of those that its vectors tell the sense of; `*` for a model of many. `probes`: the
+    cosines that the maker measured between the three sentences of `models/probes.py`, if any."""
 
     name: str
     version: str

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from logging.handlers import RotatingFileHandler
 
 from ...protocol.corrections import ListInbox
@@ -31,8 +32,8 @@ from ..services.corrections.corrections_service import CorrectionsService
 from ..services.corrections.inbox_service import InboxService
 from ..services.curation.curation_service import CurationService
 from ..services.distillation.distillation_service import DistillationService
+from ..services.distillation.job_worker import JobWorker
 from ..services.distillation.model_selection import find
-from ..services.distillation.point_finder import WorkerPointFinder
 from ..services.distillation.reembedding import EmbeddingModels
 from ..services.forgetting.forgetting_service import ForgettingService
 from ..services.governance.governance_service import GovernanceService
@@ -188,7 +189,7 @@ class Daemon:
         ingestion = IngestionService(
             core,
             writer,
-            finder=lambda: WorkerPointFinder(settings.config.worker_threads),
+            finder=lambda: JobWorker(settings.config.worker_threads),
             distil=distillation.wake,
         )
         governance = GovernanceService(
@@ -196,6 +197,7 @@ class Daemon:
             writer,
             why_not_exported=ShareGate(stores).why_not_exported,
             contradictions=lambda records: contradicted(stores, records, models.sense.encode),
+            thresholds=policy.thresholds,
         )
         sharing = SharingService(core, writer, forget=forgetting.forget_lines)
         inbox = InboxService(stores, writer, forgetting.start_forgetting, sharing.retractions, governance.decisions)
@@ -243,6 +245,7 @@ class Daemon:
                 at_head=at_head,
                 against=lifecycle.review.contradictions,
                 is_quiet=is_quiet,
+                reader=lambda: closing(JobWorker(settings.config.worker_threads)),
                 thresholds=policy.thresholds,
             ),
             policy,

@@ -1,6 +1,7 @@
 """Memories as the curator reads them: sessions, turns, records and vectors in real stores, and a run over them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from memd.daemon.services.core import core_of
 from memd.daemon.services.curation.curation_service import CurationService, seed_thresholds
 from memd.daemon.services.lifecycle.review import ReviewJob
 from memd.daemon.services.links.document_links import at_head
+from memd.models.distiller import Distiller
+from memd.models.same_rule import SameRuleJudge
 from memd.models.trunk import Trunk
 from memd.protocol.curation import Curate, Curation
 from memd.protocol.event import AnyEvent, Captured, Origin, Said, Wrote
@@ -22,6 +25,8 @@ from memd.protocol.operation import Added, SessionOpened
 from memd.protocol.places import places
 from memd.protocol.record import Evidence, Record, Span
 from memd.stages.batch import Given
+from memd.stages.lasting import lasting
+from memd.stages.same_rules import ToldPair
 
 from .living import WHY, Running, record
 
@@ -34,6 +39,24 @@ DAY = 86_400_000_000
 @cache
 def trunk() -> Trunk:
     return Trunk()
+
+
+class Models:
+    """The models of the curator, in this process."""
+
+    def __init__(self) -> None:
+        self._rules, self._clauses = SameRuleJudge(), Distiller()
+
+    def compare(self, pairs: Sequence[ToldPair]) -> list[float]:
+        return self._rules.judge_all(pairs)
+
+    def lasting(self, texts: Sequence[str]) -> list[float]:
+        return [lasting(self._clauses.read(text, "user")) for text in texts]
+
+
+@cache
+def reader() -> Models:
+    return Models()
 
 
 @cache
@@ -123,6 +146,7 @@ class Orchard(Running):
             at_head=at_head,
             against=review.contradictions,
             is_quiet=lambda: True,
+            reader=lambda: nullcontext(reader()),
             thresholds=self.thresholds,
         )
         return service.curate(Curate(pool=pool, dry_run=dry_run))

@@ -4,11 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memd.daemon.config import Config
 from memd.daemon.services.core import core_of
@@ -20,8 +23,9 @@ from memd.protocol.event import Origin, Said
 from memd.protocol.operation import ChangeProposed
 from memd.protocol.places import places
 from memd.protocol.request import Remember
+from memd.stages.same_rules import ALIKE, MOST_PAIRS, SamePair, ToldStatement, near_pairs
 
-from .curated import AGAIN, PUSH, Orchard
+from .curated import AGAIN, PUSH, Orchard, reader
 from .living import record
 
 
@@ -96,6 +100,7 @@ def test_the_job_runs_once_a_week_on_a_quiet_machine_only_G3(tmp_path: Path, qui
             at_head=lambda file: None,
             against=against,
             is_quiet=lambda: quiet,
+            reader=lambda: nullcontext(reader()),
         )
         for _ in range(24 * 8):
             service.look()
@@ -105,19 +110,51 @@ def test_the_job_runs_once_a_week_on_a_quiet_machine_only_G3(tmp_path: Path, qui
         orchard.close()
 
 
-def test_ten_thousand_records_cost_at_most_one_exact_search_each_G3() -> None:
+def told_by(number: int, words: str = "", pool: str = "project/a", *, is_user: bool = True) -> ToldStatement:
+    return ToldStatement(
+        words=words or str(number), turn="", before="", family=f"s{number}", is_user=is_user, pool=pool
+    )
+
+
+def test_ten_thousand_records_cost_one_exact_search_and_a_minute_of_the_model_at_most_G3() -> None:
     chance = np.random.default_rng(7)
     rows = chance.normal(size=(10_000, 384)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     rows[1::100] = rows[::100]
-    read: list[int] = []
-
-    def stored(marks: Any) -> Any:
-        read.append(len(marks))
-        return range(len(marks)), rows
-
+    near = near_pairs([told_by(number) for number in range(len(rows))], rows)
+    assert len(near) == MOST_PAIRS == len(set(near)), "the nearest of all"
+    assert {(place, place + 1) for place in range(0, len(rows), 100)} <= set(near)
     records = [record(number) for number in range(len(rows))]
-    clusters = list(stars(records, stored, lambda older, newer, cosine: False))
-    assert read == [len(rows)], "each vector is read once"
+    equal = [SamePair(place, place + 1, 1.0) for place in range(0, len(rows), 100)]
+    clusters = list(stars(records, equal))
     assert sorted(len(cluster) for cluster in clusters)[-100:] == [2] * 100
     assert sum(map(len, clusters)) == len(records)
+
+
+statements = st.lists(
+    st.builds(
+        told_by, st.integers(0, 5), pool=st.sampled_from(["personal", "project/a", "project/b"]), is_user=st.booleans()
+    ),
+    max_size=12,
+)
+
+
+@given(statements, st.integers(0, 99))
+def test_statements_of_one_conversation_or_of_two_projects_are_never_compared_G3(
+    told: list[ToldStatement], seed: int
+) -> None:
+    rows = np.random.default_rng(seed).normal(size=(len(told), 4)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True) + 1e-9
+    for first, second in near_pairs(told, rows):
+        one, other = told[first], told[second]
+        assert first < second and one.family != other.family
+        assert one.pool == other.pool or "personal" in (one.pool, other.pool)
+        assert (one.is_user and other.is_user) or float(rows[first] @ rows[second]) >= ALIKE
+
+
+def test_a_member_that_most_others_do_not_agree_with_stays_out_of_a_cluster_G3() -> None:
+    records = [record(number, content=f"rule {number}") for number in range(4)]
+    sure = [SamePair(0, 1, 0.99), SamePair(0, 2, 0.98), SamePair(1, 2, 0.99), SamePair(0, 3, 0.9)]
+    apart = [SamePair(1, 3, 0.1), SamePair(2, 3, 0.2)]
+    assert sorted(map(len, stars(records, [*sure, *apart]))) == [1, 3]
+    assert sorted(map(len, stars(records, sure))) == [4]

@@ -20,7 +20,7 @@ from tests.conftest import EXAMPLES
 
 from .curated import AGAIN, DAY, PROJECT, PUSH, Orchard
 from .living import WHY
-from .test_document_links import commit, git, write
+from .test_document_links import git, write
 
 
 @pytest.fixture
@@ -30,13 +30,15 @@ def orchard(tmp_path: Path) -> Iterator[Orchard]:
     found.close()
 
 
-def repository(folder: Path, text: str, name: str = "GUIDE.md") -> tuple[str, str]:
-    """A repository with one committed document; its path, and its commit."""
+def repository(folder: Path, text: str, name: str = "GUIDE.md", day: int = 0) -> tuple[str, str]:
+    """A repository with one document, committed today or on a day of January 2026; its path, and its commit."""
     root = folder / "repository"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
     write(root, name, text)
-    commit(root)
+    at = f"2026-01-{day:02}T08:00:00Z"
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "Work", **({"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if day else {}))
     return str(root / name), git(root, "rev-parse", "HEAD")
 
 
@@ -123,10 +125,23 @@ def a_document_that_the_session_wrote_and_the_user_committed(o: Orchard) -> None
     o.write(f"markdown:{path}", 2, path=f"{path}#Guide")
 
 
-def a_committed_document(o: Orchard) -> None:
+def a_document_of_the_same_day(o: Orchard) -> None:
     path, _ = repository(o.folder, PUSH)
     o.tell("pi:a", 1)
     o.write(f"markdown:{path}", 1, path=f"{path}#Guide")
+
+
+def an_older_document(o: Orchard) -> None:
+    path, _ = repository(o.folder, PUSH, day=2)
+    o.tell("pi:a", 3)
+    o.write(f"markdown:{path}", 3, path=f"{path}#Guide")
+
+
+def a_later_document_of_two_conversations(o: Orchard) -> None:
+    path, _ = repository(o.folder, PUSH)
+    o.tell("pi:a", 1)
+    o.tell("pi:b", 2, AGAIN)
+    o.write(f"markdown:{path}", 3, path=f"{path}#Guide")
 
 
 def a_file_for_agents(o: Orchard) -> None:
@@ -142,9 +157,14 @@ def only_documents(o: Orchard) -> None:
     o.write("git:root", 2, AGAIN)
 
 
-def a_commit(o: Orchard) -> None:
+def a_later_commit(o: Orchard) -> None:
     o.tell("pi:a", 1, by="assistant")
     o.write("git:root", 3, AGAIN)
+
+
+def an_older_commit(o: Orchard) -> None:
+    o.write("git:root", 1, AGAIN)
+    o.tell("pi:a", 3, by="assistant")
 
 
 def the_commit_of_the_session(o: Orchard) -> None:
@@ -154,8 +174,8 @@ def the_commit_of_the_session(o: Orchard) -> None:
 
 
 def a_merged_request(o: Orchard) -> None:
-    o.tell("pi:a", 1, by="assistant")
-    o.write("git:root", 3, AGAIN + "\n\nFrom review (#12)")
+    o.write("git:root", 1, AGAIN + "\n\nFrom review (#12)")
+    o.tell("pi:a", 3, by="assistant")
 
 
 def a_commit_that_the_user_named(o: Orchard) -> None:
@@ -254,11 +274,14 @@ TABLE: list[tuple[Callable[[Orchard], None], str, float]] = [
     (a_document_that_the_session_wrote_and_committed, "", 0),
     (a_document_that_a_subagent_wrote, "", 0),
     (a_document_that_no_commit_has, "", 0),
-    (a_document_that_the_session_wrote_and_the_user_committed, "L2", 0.94),
-    (a_committed_document, "L2", 0.94),
+    (a_document_that_the_session_wrote_and_the_user_committed, "", 0),
+    (a_document_of_the_same_day, "", 0),
+    (an_older_document, "L2", 0.94),
+    (a_later_document_of_two_conversations, "L2", 0.95),
     (a_file_for_agents, "", 0),
     (only_documents, "", 0),
-    (a_commit, "L2", 0.82),
+    (a_later_commit, "", 0),
+    (an_older_commit, "L2", 0.82),
     (the_commit_of_the_session, "", 0),
     (a_merged_request, "L2", 0.82),
     (a_commit_that_the_user_named, "L2", 0.94),
@@ -427,8 +450,8 @@ THINGS = (
     "Format Python with ruff before a commit.",
     "Keep secrets out of the compose file.",
     "Use tabs in the Makefile of the press.",
-    "Ask before you delete a table of the harvest.",
-    "Deploy the web shop from the main branch only.",
+    "Always ask before you delete a table of the harvest.",
+    "Only deploy the web shop from the main branch.",
 )
 
 

@@ -38,8 +38,8 @@ AUTHOR = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "comm
 NOBODY = 65534
 
 
-def git(folder: Path, *arguments: str) -> str:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+def git(folder: Path, *arguments: str, **variables: str) -> str:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", **variables}
     command = ["git", "-C", str(folder), *AUTHOR, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.strip()
 

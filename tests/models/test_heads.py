@@ -46,7 +46,7 @@ def copied(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_head_is_small_and_all_weights_are_within_the_limit_W4() -> None:
     heads = registry.info().heads
-    assert set(heads) == {"distiller", "pair", "injection"}
+    assert set(heads) == {"distiller", "pair", "injection", "same_rule"}
     for name in heads.values():
         assert (registry.WEIGHTS / name).stat().st_size <= HEAD_BYTES
     assert sum(path.stat().st_size for path in registry.WEIGHTS.iterdir()) <= ALL_BYTES

@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from msgspec.structs import replace
 
 from ....protocol.curation import ROLES, Curate, CuratedProposal, Curation, Thresholds
 from ....protocol.errors import MemdError
 from ....protocol.operation import AnyOperation, ChangeDecided
+from ....stages.same_rules import RuleReader
 from ...projections.inbox import PendingProposal
 from ...projections.strength import DAY
 from ..core import Core
@@ -53,10 +55,12 @@ class CurationService(Service):
         at_head: AtHead,
         against: Contradictions,
         is_quiet: Callable[[], bool],
+        reader: Callable[[], AbstractContextManager[RuleReader]],
         thresholds: ThresholdsOf = seed_thresholds,
     ) -> None:
         """`given`: what memd gave to sessions; `at_head`: a file as its branch has it; `against`: statements against
-        beliefs; `is_quiet`: whether the machine is idle and on power; `thresholds`: the rules of a pool."""
+        beliefs; `is_quiet`: whether the machine is idle and on power; `reader`: opens the models that read rules;
+        `thresholds`: the rules of a pool."""
         self._stores, self._directory, self._world, self._scheduler = (
             core.stores,
             core.directory,
@@ -64,7 +68,7 @@ class CurationService(Service):
             core.scheduler,
         )
         self._writer, self._given, self._at_head, self._against = writer, given, at_head, against
-        self._is_quiet, self._thresholds = is_quiet, thresholds
+        self._is_quiet, self._reader, self._thresholds = is_quiet, reader, thresholds
         self._ran_at = -WEEK_S
 
     @property
@@ -90,18 +94,19 @@ class CurationService(Service):
             log.info("proposed %d changes of playbooks", len(made))
 
     def curate(self, request: Curate) -> Curation:
-        """Propose what playbooks should take in, merge, review or give up. Raises NotFound."""
+        """Propose what playbooks should take in, merge, review or give up. Raises NotFound, Unavailable."""
         pools = curated_pools(self._stores, self._directory.is_left)
         if request.pool:
             pools = [self._directory.named(request.pool)]
         known = [pending for pending in self._stores.inbox.list(decided=True) if pending.what.by in ROLES]
         lapsed = [pending for pending in known if pending.state == "open" and self._age(pending) >= LAPSE]
         counter = EvidenceCounter(self._stores, self._given, self._at_head)
-        curator = Curator(self._stores, counter, self._thresholds, self._world.now(), Earlier(known))
         maintainer = Maintainer(
             self._stores, self._against, self._thresholds, self._world.now(), self._stores.inbox.list()
         )
-        found = [*maintainer.proposals(pools), *sorted(curator.proposals(pools), key=_worth)]
+        with self._reader() as reader:
+            curator = Curator(self._stores, counter, self._thresholds, self._world.now(), Earlier(known), reader)
+            found = [*maintainer.proposals(pools), *sorted(curator.proposals(pools), key=_worth)]
         left_out = Counter(curator.left_out)
         fresh = [proposal for proposal in found if self._stores.inbox.get(proposal.operation.id) is None]
         left_out["decided before, or it waits in the inbox already"] += len(found) - len(fresh)

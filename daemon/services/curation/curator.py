@@ -7,8 +7,10 @@ words alone; a cluster that the user rejected comes back only with `MORE` new in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from ....protocol.curation import (
     CURATOR,
@@ -24,11 +26,14 @@ from ....protocol.operation import ChangeProposed, PatchStep
 from ....protocol.patch_file import STATEMENT
 from ....protocol.record import LIVE, PRINCIPLE, Layer, Record
 from ....stages.batch import PERSONAL
+from ....stages.same_rules import Rows, RuleReader, ToldStatement, same_rules
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.placement import AGENT
+from ...projections.records import digest
 from ...projections.stores import Stores
 from ...projections.strength import DAY
-from .clusters import DUPLICATE, LIKE, stars, vectors_of
+from ..playbook_belief import statement
+from .clusters import stars
 from .instances import CountedEvidence, EvidenceCounter, EvidenceInstance, confidence
 
 TYPES = frozenset({"preference", "convention", "decision", "lesson", "procedure", PRINCIPLE})
@@ -36,9 +41,6 @@ TYPES = frozenset({"preference", "convention", "decision", "lesson", "procedure"
 
 IDENTITY_TYPES = frozenset({"preference", PRINCIPLE})
 """Types that may become part of the user's identity."""
-
-WISHES = frozenset({"preference", "convention", PRINCIPLE})
-"""Types of what the user may mean for every project; a decision or a procedure is about its own."""
 
 MORE = 2
 """New instances with which a rejected cluster comes back."""
@@ -51,6 +53,15 @@ CONDITION = "3 sessions on different days say otherwise"
 
 EVIDENCE = 20
 """Most pieces of evidence that a step names."""
+
+LASTING = 0.4
+"""Probability that a proposed statement holds from now on."""
+
+DUPLICATE = 0.85
+"""Cosine from which a record of the playbook has a statement already."""
+
+LIKE = 0.5
+"""Cosine from which two statements are compared by their words."""
 
 TOO_FEW = "too little independent evidence"
 UNBOUND = "unbound/"
@@ -67,67 +78,67 @@ class RoleProposal(NamedTuple):
 
 
 class BeliefCluster(NamedTuple):
-    """Records that say the same with their evidence; `best` is the one whose words are proposed."""
+    """Records that say the same with their evidence; `best` is the one whose words are proposed, `lasting` the
+    probability that they hold from now on."""
 
     best: Record
     records: tuple[Record, ...]
     evidence: CountedEvidence
+    lasting: float
 
 
 class Curator:
     """Looks for beliefs that have earned a place in a layer. Not on the write thread; one object a run."""
 
     def __init__(
-        self, stores: Stores, counter: EvidenceCounter, thresholds: ThresholdsOf, now: int, earlier: Earlier
+        self,
+        stores: Stores,
+        counter: EvidenceCounter,
+        thresholds: ThresholdsOf,
+        now: int,
+        earlier: Earlier,
+        reader: RuleReader,
     ) -> None:
         self._stores, self._counter, self._thresholds, self._now = stores, counter, thresholds, now
-        self._earlier = earlier
+        self._earlier, self._reader = earlier, reader
         self.left_out = Counter[str]()
         self.read = 0
         self._coming = Counter[tuple[str, Layer]]()
         self._let_go: set[str] = set()
 
     def proposals(self, pools: Sequence[str]) -> Iterator[RoleProposal]:
-        """Yield what these pools' layers should take in; then what the user said in several of them."""
-        of_user: list[Record] = []
-        for pool in pools:
-            candidates = list(self._candidates(pool))
-            self.read += len(candidates)
-            promoted: set[str] = set()
-            for cluster in stars(candidates, self._stores.vector_store.get, self._differ):
-                if proposal := self._judged(cluster, pool):
-                    promoted.update(record.id for record in cluster)
-                    yield proposal
-            of_user += (
-                record for record in candidates if record.provenance.trust == "user" and record.id not in promoted
-            )
-        if PERSONAL in pools:
-            yield from self._of_several(of_user)
-
-    def _of_several(self, said: Sequence[Record]) -> Iterator[RoleProposal]:
-        """Yield what the user said in several pools, for the user's own playbook."""
-        if len({record.pool for record in said}) < 2:
-            return
-        for cluster in stars(said, self._stores.vector_store.get, self._differ):
-            best = _best(cluster, PERSONAL)
-            alike = [record for record in cluster if record is best or self._may_be_one(best, record)]
-            if len({record.pool for record in alike}) < 2:
-                continue
-            if best.pool != PERSONAL:
-                self.left_out["said in several projects, but none is of your own memory"] += 1
-            elif proposal := self._judged(alike, PERSONAL):
+        """Yield what these pools' layers should take in."""
+        told = [record for pool in pools for record in self._candidates(pool)]
+        self.read += len(told)
+        pairs = same_rules([self._told_statement(record) for record in told], rows_of(told, self._stores), self._reader)
+        for cluster in stars(told, pairs):
+            agreeing = self._without_denials(cluster)
+            if proposal := self._judged(agreeing, self._home(agreeing)):
                 yield proposal
 
-    def _may_be_one(self, first: Record, second: Record) -> bool:
-        """Whether two records of two pools may mean one thing: a wish may hold everywhere, anything else in the project
-        that it was said in."""
-        if _is_of(first, WISHES) and _is_of(second, WISHES):
-            return True
-        return self._said_in(first) == self._said_in(second) != ""
+    def _told_statement(self, record: Record) -> ToldStatement:
+        turn, before = self._counter.turn_of(record)
+        return ToldStatement(
+            words=record.description,
+            turn=turn,
+            before=before,
+            family=self._counter.family(record.provenance.source),
+            is_user=record.provenance.trust == "user",
+            pool=record.pool,
+        )
 
-    def _said_in(self, record: Record) -> str:
+    def _project(self, record: Record) -> str:
         session = self._stores.sources.session(record.provenance.source)
         return session.opened.project if session else ""
+
+    def _home(self, cluster: Sequence[Record]) -> str:
+        """Return the pool whose playbook takes a rule: the project's if all of it was said there, else the user's own
+        if a record of it is there."""
+        pools = {record.pool for record in cluster}
+        projects = {self._project(record) for record in cluster}
+        if len(projects) == 1 and projects <= pools:
+            return projects.pop()
+        return PERSONAL if PERSONAL in pools else cluster[0].pool
 
     def _candidates(self, pool: str) -> Iterator[Record]:
         for record in self._stores.records.in_pool(pool):
@@ -140,10 +151,13 @@ class Curator:
             elif SUMMARY not in record.tags and not record.valid_to:
                 yield record
 
-    def _differ(self, older: Record, newer: Record, cosine: float) -> bool:
-        differs = contradict(older, newer, cosine)
-        self.left_out["a like statement says otherwise"] += differs
-        return differs
+    def _without_denials(self, cluster: Sequence[Record]) -> list[Record]:
+        """Return a cluster without the records that say otherwise than its centre."""
+        centre = cluster[0]
+        near = cosines(cluster, self._stores)
+        agreeing = [other for other in cluster[1:] if not contradict(*_by_time(centre, other), near[other.id])]
+        self.left_out["a like statement says otherwise"] += len(cluster) - 1 - len(agreeing)
+        return [centre, *agreeing]
 
     def _judged(self, cluster: Sequence[Record], pool: str) -> RoleProposal | None:
         """Return a proposal for a cluster, None where it has not earned one."""
@@ -151,7 +165,10 @@ class Curator:
             return None
         evidence = self._counter.of(cluster)
         self.left_out.update(evidence.not_counted)
-        belief = BeliefCluster(_best(cluster, pool), tuple(cluster), evidence)
+        likely = self._reader.lasting([record.description for record in cluster])
+        lasting = {record.id: probability for record, probability in zip(cluster, likely, strict=True)}
+        best = _best(cluster, pool, lasting)
+        belief = BeliefCluster(best, tuple(cluster), evidence, lasting[best.id])
         if why := self._why_none(belief, pool):
             self.left_out[why] += 1
             return None
@@ -161,8 +178,8 @@ class Curator:
 
     def _why_none(self, belief: BeliefCluster, pool: str) -> str:
         """Return why a belief has earned no layer, "" if it has earned one."""
-        if is_leaning(belief.best):
-            return "its words need those before them"
+        if belief.lasting < LASTING:
+            return "it may be a task, a fact or a finding of its day"
         if belief.evidence.is_in_rules:
             return "a file for agents says it already"
         if not belief.evidence.conversations:
@@ -272,16 +289,16 @@ class Curator:
             by=CURATOR,
             pool=pool,
             record=belief.best.id,
-            statement=belief.best.content[:STATEMENT],
+            statement=statement(belief.best)[:STATEMENT],
             layer=layer,
             confidence=confidence(instances),
             evidence=tuple(CuratedEvidence(each.type, each.ref, each.note) for each in instances[:EVIDENCE]),
             why=why,
             change_condition=change_condition(belief.best),
             against=against.id if against else "",
-            against_statement=against.content[:STATEMENT] if against else "",
+            against_statement=statement(against)[:STATEMENT] if against else "",
             let_go=let_go.id if let_go else "",
-            let_go_statement=let_go.content[:STATEMENT] if let_go else "",
+            let_go_statement=statement(let_go)[:STATEMENT] if let_go else "",
         )
 
 
@@ -326,11 +343,9 @@ def contradict(older: Record, newer: Record, cosine: float) -> bool:
     return compare(older.content, newer.content, cosine).label in ("contradicts", "replaces")
 
 
-def is_leaning(record: Record) -> bool:
-    """Whether a statement begins with, or names, what only the words before it explain."""
-    from ....stages.subjects import dangling, unnamed  # its rules load slowly, and a start needs none
-
-    return dangling(record.content) or unnamed(record.content)
+def _by_time(one: Record, other: Record) -> tuple[Record, Record]:
+    first, second = sorted((one, other), key=lambda record: record.provenance.said_at)
+    return first, second
 
 
 def is_promotable(record: Record) -> bool:
@@ -347,21 +362,29 @@ def nearest_duplicate(stores: Stores, record: Record, held: Sequence[Record]) ->
     """Return the record of the playbook that says what this one says, the nearest one."""
     from ....stages.contradictions import compare  # its rules load slowly, and a start needs none
 
-    both = [record, *held]
-    places, rows = vectors_of(both, stores.vector_store.get)
-    cosines = {both[place].id: float(row @ rows[0]) for place, row in zip(places, rows, strict=True)}
-    if not places or places[0] != 0:
-        cosines = {}
-    near = [other for other in held if cosines.get(other.id, 0.0) >= LIKE]
+    near = cosines([record, *held], stores)
     same = [
         other
-        for other in near
-        if not contradict(other, record, cosines[other.id])
-        and (
-            cosines[other.id] >= DUPLICATE or compare(other.content, record.content, cosines[other.id]).label == "same"
-        )
+        for other in held
+        if near[other.id] >= LIKE
+        and not contradict(other, record, near[other.id])
+        and (near[other.id] >= DUPLICATE or compare(other.content, record.content, near[other.id]).label == "same")
     ]
-    return max(same, key=lambda other: (cosines[other.id], other.id), default=None)
+    return max(same, key=lambda other: (near[other.id], other.id), default=None)
+
+
+def rows_of(records: Sequence[Record], stores: Stores) -> Rows:
+    """Return the vectors of records (records x width); zeros for one that has none."""
+    places, found = stores.vector_store.get([digest(record.description) for record in records])
+    rows = np.zeros((len(records), found.shape[1]), np.float32)
+    rows[list(places)] = found
+    return rows
+
+
+def cosines(records: Sequence[Record], stores: Stores) -> dict[str, float]:
+    """Return the cosine of each record's description with the first one's, by id; 0 where one has no vector."""
+    rows = rows_of(records, stores)
+    return {record.id: float(row @ rows[0]) for record, row in zip(records, rows, strict=True)}
 
 
 def change_condition(record: Record) -> str:
@@ -376,19 +399,17 @@ def curated_pools(stores: Stores, is_left: Callable[[str], bool]) -> list[str]:
     return [pool for pool in pools if not is_left(pool)]
 
 
-def _best(cluster: Sequence[Record], pool: str) -> Record:
-    """Return the record whose words are proposed: one of the pool that needs no other, the user's before an agent's
-    before a document's, the nearest to the centre."""
+def _best(cluster: Sequence[Record], pool: str, lasting: Mapping[str, float]) -> Record:
+    """Return the record whose words are proposed: one of the pool, the user's before an agent's
+    before a document's, the one that reads most like a rule."""
     ranks = {"user": 0, "assistant": 1, "tool": 2, "document": 3}
-    order = {record.id: place for place, record in enumerate(cluster)}
     return min(
         cluster,
         key=lambda record: (
             record.pool != pool,
-            is_leaning(record),
             ranks[record.provenance.trust],
-            record.status != "active",
-            order[record.id],
+            -lasting[record.id],
+            record.id,
         ),
     )
 

@@ -2,7 +2,8 @@
 saved transcripts and documents of the same session are no evidence of their own.
 
 Invariants: statements of one conversation are one instance, however many files and days it has; statements of one day
-are one instance; an instance quotes nothing.
+are one instance; beside a single conversation a document counts only if it is older, since a later one may repeat it;
+an instance quotes nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ AtHead = Callable[[str], CommittedFile | None]
 
 class EvidenceInstance(NamedTuple):
     """A piece of evidence. `family`: the conversation, or the repository of a document; `weight`: the probability that
-    it alone makes the statement right."""
+    it alone makes the statement right; `since`: the day from which a document states it, "" if the user named it as
+    evidence."""
 
     type: str
     family: str
@@ -75,6 +77,7 @@ class EvidenceInstance(NamedTuple):
     ref: str
     note: str = ""
     is_durable: bool = False
+    since: str = ""
 
 
 class Sighting(NamedTuple):
@@ -172,12 +175,26 @@ class EvidenceCounter:
                 not_counted[found] += 1
             elif found.weight > durable.get(place := (found.family, found.day), found).weight or place not in durable:
                 durable[place] = found
-        instances = (*independent(told), *sorted(durable.values(), key=_strength))
-        not_counted["copies, or one conversation or day"] += len(told) - sum(not each.is_durable for each in instances)
+        spoken_on = independent(told)
+        not_counted["copies, or one conversation or day"] += len(told) - len(spoken_on)
+        first = min((each.day for each in told), default="")
+        proving = [each for each in durable.values() if len(spoken_on) > 1 or each.since < first]
+        not_counted["it may only repeat the one conversation"] += len(durable) - len(proving)
+        instances = (*spoken_on, *sorted(proving, key=_strength))
         from ....stages.sections import instructs  # its rules load slowly, and a start needs none
 
         is_in_rules = any(sighting.captured and instructs(sighting.captured.event) for sighting in written)
         return CountedEvidence(instances, +not_counted, is_in_rules)
+
+    def turn_of(self, record: Record) -> tuple[str, str]:
+        """Return the text of the turn that states a record, and of the turn before it; "" for what is gone."""
+        span = next(iter(record.provenance.spans), None)
+        turns = self.turns(span.document) if span else ()
+        said = [captured.event for captured in turns if isinstance(captured.event, Said)]
+        at = next((place for place, event in enumerate(said) if span and event.turn == span.turn), None)
+        if at is None:
+            return "", ""
+        return said[at].text, said[at - 1].text if at else ""
 
     def family(self, document: str) -> str:
         """Return the conversation of a document; a subagent belongs to its session's."""
@@ -288,7 +305,8 @@ class _Conversation:
         merged = _MERGED.search(event.text.partition("\n")[0].strip())
         number = next(filter(None, merged.groups()), "") if merged else ""
         kind, weight, ref = ("pr", MERGED, f"#{number}") if number else ("commit", ARTIFACT, event.turn[:12])
-        return EvidenceInstance(kind, document, event.at[:10], weight, ref, is_durable=True)
+        day = event.at[:10]
+        return EvidenceInstance(kind, document, day, weight, ref, is_durable=True, since=day)
 
     def _file(self, file: str, record: Record, document: str) -> EvidenceInstance | str:
         if self._is_transcript(document):
@@ -304,7 +322,8 @@ class _Conversation:
         if self._holds_turns(head.text.splitlines()):
             return "a saved transcript"
         ref = f"{head.path}@{head.commit[:12]}"
-        return EvidenceInstance("artifact", f"files:{head.root}", "", ARTIFACT, ref, is_durable=True)
+        since = head.day if words else ""
+        return EvidenceInstance("artifact", f"files:{head.root}", "", ARTIFACT, ref, is_durable=True, since=since)
 
     @cached_property
     def _captures(self) -> tuple[Captured, ...]:

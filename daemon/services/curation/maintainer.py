@@ -15,6 +15,7 @@ from ....protocol.patch_file import STATEMENT
 from ....protocol.record import LIVE, Record
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
+from ..playbook_belief import statement
 from .curator import STEPS, RoleProposal, ThresholdsOf, held_in, nearest_duplicate
 
 Contradictions = Callable[[], Mapping[str, Sequence[str]]]
@@ -133,13 +134,13 @@ class Maintainer:
             by=MAINTAINER,
             pool=record.pool,
             record=record.id,
-            statement=record.content[:STATEMENT],
+            statement=statement(record)[:STATEMENT],
             layer="L2",
             confidence=record.confidence,
             evidence=(day,) if day else (),
             why=reason,
             against=other.id if other else "",
-            against_statement=other.content[:STATEMENT] if other else "",
+            against_statement=statement(other)[:STATEMENT] if other else "",
         )
         return RoleProposal(operation, told, (record, other) if other else (record,))
 

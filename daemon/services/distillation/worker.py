@@ -20,8 +20,10 @@ import msgspec
 from ....models.distiller import Distiller
 from ....models.injection import InjectionJudge
 from ....models.pair import PairJudge
+from ....models.same_rule import SameRuleJudge
 from ....models.trunk import Trunk
 from ....stages.batch import Batch
+from ....stages.lasting import lasting
 from ....stages.pipeline import pipeline, run
 from ....stages.points import PointReader
 from ....stages.reconcile import candidate_id, find_conflicts, judge
@@ -32,6 +34,7 @@ from .worker_messages import (
     AnyTask,
     CheckPoints,
     ComparePinned,
+    CompareStatements,
     Conflicts,
     Crashed,
     DistilItems,
@@ -42,6 +45,8 @@ from .worker_messages import (
     JudgeCandidates,
     Judged,
     PointsFound,
+    Rated,
+    RateLasting,
     Ready,
     Weighed,
     WeighTexts,
@@ -69,7 +74,15 @@ class Worker:
     @cached_property
     def _points(self) -> PointReader:
         """Loads heads of its own: few workers need them."""
-        return PointReader(Distiller(), self._trunk, Scan(InjectionJudge()))
+        return PointReader(self._clauses, self._trunk, Scan(InjectionJudge()))
+
+    @cached_property
+    def _clauses(self) -> Distiller:
+        return Distiller()
+
+    @cached_property
+    def _rules(self) -> SameRuleJudge:
+        return SameRuleJudge()
 
     def answer(self, task: AnyTask) -> AnyResult:
         """Return the result of one task."""
@@ -93,6 +106,10 @@ class Worker:
                 return PointsFound(points=self._points.safe(task.items, task.points))
             case WeighTexts():
                 return Weighed(weights=self._points.weigh(task.texts, task.by))
+            case CompareStatements():
+                return Rated(likely=tuple(self._rules.judge_all(task.pairs)))
+            case RateLasting():
+                return Rated(likely=tuple(lasting(self._clauses.read(text, "user")) for text in task.texts))
 
 
 def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:

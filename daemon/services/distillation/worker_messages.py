@@ -12,6 +12,7 @@ import msgspec
 from ....protocol.ingestion import WeighedBy
 from ....protocol.record import Record, Span
 from ....stages.batch import AgentText, Batch, Conflict, Given, Item, Known, Point, Proposal, Weight
+from ....stages.same_rules import ToldPair
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="task"):
@@ -71,7 +72,29 @@ class WeighTexts(Task, tag="weigh", frozen=True, kw_only=True):
     by: WeighedBy = "both"
 
 
-AnyTask = DistilItems | JudgeCandidates | EmbedTexts | ComparePinned | FindPoints | CheckPoints | WeighTexts
+class CompareStatements(Task, tag="compare", frozen=True, kw_only=True):
+    """Say of pairs of statements whether they state one rule (G3)."""
+
+    pairs: tuple[ToldPair, ...]
+
+
+class RateLasting(Task, tag="rate", frozen=True, kw_only=True):
+    """Say of statements how likely they hold from now on (G3)."""
+
+    texts: tuple[str, ...]
+
+
+AnyTask = (
+    DistilItems
+    | JudgeCandidates
+    | EmbedTexts
+    | ComparePinned
+    | FindPoints
+    | CheckPoints
+    | WeighTexts
+    | CompareStatements
+    | RateLasting
+)
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="result"):
@@ -119,13 +142,19 @@ class Weighed(Result, tag="weighed", frozen=True, kw_only=True):
     weights: tuple[Weight, ...]
 
 
+class Rated(Result, tag="rated", frozen=True, kw_only=True):
+    """A probability for each pair, or each text."""
+
+    likely: tuple[float, ...]
+
+
 class Crashed(Result, tag="crashed", frozen=True, kw_only=True):
     """The task raised; the worker lives on."""
 
     error: str
 
 
-AnyResult = Ready | Distillate | Judged | Embedded | Conflicts | PointsFound | Weighed | Crashed
+AnyResult = Ready | Distillate | Judged | Embedded | Conflicts | PointsFound | Weighed | Rated | Crashed
 
 _encode = msgspec.msgpack.Encoder().encode
 _tasks: msgspec.msgpack.Decoder[AnyTask] = msgspec.msgpack.Decoder(AnyTask)
