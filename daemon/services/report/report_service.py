@@ -137,10 +137,11 @@ class ReportReader:
         old, new = _quoted(proposal.line, SHORT), _quoted(proposal.against_line, SHORT)
         if proposal.what == "patch":
             record = self._stores.records.get(proposal.record)
-            where = f" for the playbook of {self._place(record.pool)}" if record and record.pool != PERSONAL else ""
+            place = self._place(record.pool) if record and record.pool != PERSONAL else ""
+            owner = f"the playbook of {place}" if place else "your own playbook"
             first = cut(without_secrets(proposal.lines[0]), WORDS) if proposal.lines else old
             rest = f", and {_count(len(proposal.lines) - 1, 'more change')}" if len(proposal.lines) > 1 else ""
-            return f"The {proposal.by or 'curator'} proposes{where}: {first}{rest}"
+            return f"The {proposal.by or 'curator'} proposes for {owner}: {first}{rest}"
         if proposal.what == "duplicate":
             return f"memd asks whether {new} says the same as {old}"
         if proposal.what == "conflict" and proposal.against:
