@@ -1,6 +1,6 @@
 """The curator's request and its reply: what it would move into a pool's playbook, by which evidence (G3, G4).
 
-Invariants: a proposal changes nothing; its statement is a clause that somebody said or wrote, never composed; evidence
+Invariants: a proposal changes nothing; its statement is one that somebody said or wrote, never a summary; evidence
 is a type, a day and a durable thing, never a quote.
 """
 
