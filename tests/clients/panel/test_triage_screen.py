@@ -75,6 +75,25 @@ def test_triage_keeps_puts_right_rejects_and_leaves_for_later_by_keys_T8(
     assert tab.complaints == [] and tab.foreign == []
 
 
+PRESSES_AT_ONCE = """key => new MutationObserver((_, observer) => {
+  if (!document.querySelector("#keep")) return;
+  observer.disconnect();
+  document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+}).observe(document.getElementById("view"), { childList: true })"""
+
+
+def test_a_key_that_is_pressed_the_moment_the_next_memory_appears_counts_T8(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Opened
+) -> None:
+    waiting = claim(daemon, *CLAIMS[:2])
+    tab = opened().go("/triage")
+    tab.page.evaluate(PRESSES_AT_ONCE, "3")
+    tab.page.keyboard.press("4")
+    tab.find("#notice >> text=wrong").wait_for()
+    with daemon.client() as client:
+        assert [client.get(record.id).status == "retired" for record in waiting] == [False, True]
+
+
 def test_on_a_telephone_a_long_quote_is_cut_and_the_buttons_are_in_view_T8(
     daemon: RunningDaemon, panel: RunningPanel, opened: Opened
 ) -> None:
