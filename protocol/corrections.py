@@ -161,9 +161,36 @@ class Reopen(Request, tag="reopen", frozen=True, kw_only=True):
     id: str
 
 
+class PlaybookChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one operation of a patch changes. `old`: the statement that is replaced, retired or reviewed; `new`: the one
+    that joins the playbook, "" for a forgotten one; `confidence`: of the new one; `proof`: what proves it, why the old
+    one goes, or the days of its review."""
+
+    op: Literal["add", "promote", "supersede", "deprecate", "review"]
+    old: str = ""
+    new: str = ""
+    confidence: float = 0.0
+    proof: str = ""
+
+    @property
+    def line(self) -> str:
+        """The change in one line."""
+        old, new = (f"“{words}”" if words else "(forgotten)" for words in (self.old, self.new))
+        match self.op:
+            case "add" | "promote":
+                parts = (f"add {new}", f"confidence {self.confidence:.2f}", self.proof)
+            case "supersede":
+                parts = (f"replace {old}", f"by {new}")
+            case "deprecate":
+                parts = (f"retire {old}", self.proof)
+            case "review":
+                parts = (f"review {old}", self.proof)
+        return " · ".join(filter(None, parts))
+
+
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """A proposal to forget `record`, to replace it by `against` (`conflict`), to merge it into that (`duplicate`), or
-    to change the playbook (`patch`, of that name; `lines`: what it changes and what proves it, one an operation).
+    to change the playbook (`patch`, of that name; `changes`: of its operations, in order).
     `line` and `against_line`: texts of the two, "" for a missing record; `evidence` and `against_evidence`: the
     captured words that they rest on; `label` and `reason`: from the rule that found it; `if_nothing`: what happens as
     long as the user decides nothing, "" unless the proposal is open."""
@@ -183,7 +210,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     against_evidence: tuple[Span, ...] = ()
     if_nothing: str = ""
     patch: str = ""
-    lines: tuple[str, ...] = ()
+    changes: tuple[PlaybookChange, ...] = ()
 
 
 class Inbox(msgspec.Struct, frozen=True, kw_only=True):

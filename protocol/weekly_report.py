@@ -16,7 +16,7 @@ SectionName = Literal["needs", "beliefs", "work", "old", "used", "health"]
 
 TITLES: dict[SectionName, str] = {
     "needs": "Needs you",
-    "beliefs": "Believed differently since last week",
+    "beliefs": "Learnt and changed",
     "work": "Where work stands",
     "old": "Getting old",
     "used": "Used",
@@ -24,8 +24,13 @@ TITLES: dict[SectionName, str] = {
 }
 """The heading of each section, in order."""
 
-MOST: dict[SectionName, int] = {"needs": 5, "beliefs": 10, "work": 12, "old": 6, "used": 10, "health": 4}
-"""Most lines of each section: with headings and blank lines, at most 60 in all."""
+MOST: dict[SectionName, int] = {"needs": 5, "beliefs": 10, "work": 12, "old": 6, "used": 8, "health": 4}
+"""Most lines of each section: with headings, blank lines and `UNDECIDED`, at most 60 in all."""
+
+UNDECIDED = (
+    "Nothing changes until you decide. Refuse one: `memd inbox reject ID`. See each with its reasons: `memd inbox`."
+)
+"""What a reader needs to know below the section `needs`."""
 
 
 class GetReport(Request, tag="report", frozen=True, kw_only=True):

@@ -186,8 +186,8 @@ def _proposal_lines(proposal: Waiting) -> Iterator[str]:
         change = f"{plain_name(proposal.patch)}{f': {plain(proposal.reason)}' if proposal.reason else ''}"
     question = "delete permanently?" if proposal.what == "forget" else change
     yield f"{styled(short(proposal.id), 'cyan')}  {question}{by} · {age(proposal.at)}{state}"
-    if proposal.lines:
-        yield from (line for words in proposal.lines for line in wrapped(plain(words), "      ", "    "))
+    if proposal.changes:
+        yield from (line for change in proposal.changes for line in wrapped(plain(change.line), "      ", "    "))
         yield from _if_nothing(proposal)
         return
     old, new = ("twice ", "keep  ") if proposal.what == "duplicate" else ("old   ", "new   ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from html import escape
@@ -11,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ...protocol.errors import InvalidRequest
-from ...protocol.weekly_report import TITLES, ReportLine, ReportSection, WeeklyReport
+from ...protocol.weekly_report import TITLES, UNDECIDED, ReportLine, ReportSection, WeeklyReport
 from .connection import PATIENCE_MS, reach
 from .output import CommandAnswer, JsonFlag, plain
 from .wording import count
@@ -21,6 +22,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 _MARKS = str.maketrans({"<": "\\<", "[": "\\[", "`": "'", "*": "\\*"})
 """Characters of captured text that Markdown would read as marks."""
 
+_CODE = re.compile("`([^`]+)`")
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d1c1a; --paper: #faf8f4; --dim: #625e56; --line: #e5e0d6; --own: #1f6f5c }
 @media (prefers-color-scheme: dark) {
@@ -78,6 +80,8 @@ def markdown(told: WeeklyReport) -> Iterator[str]:
         for line in section.lines:
             command = f" · `{plain(line.command)}`" if line.command else ""
             yield f"{'  ' * line.level}- {plain(line.text).translate(_MARKS)}{command}"
+        if section.name == "needs":
+            yield from ("", UNDECIDED)
 
 
 def html(told: WeeklyReport) -> str:
@@ -96,7 +100,8 @@ def html(told: WeeklyReport) -> str:
 
 def _section(section: ReportSection) -> str:
     items = "\n".join(f"<li>{_words(line)}{_list(below)}</li>" for line, below in _groups(section.lines))
-    return f'<section class="{section.name}"><h2>{escape(_title(section))}</h2><ul>\n{items}\n</ul></section>'
+    note = _CODE.sub(r"<code>\1</code>", f"<p>{UNDECIDED}</p>") if section.name == "needs" else ""
+    return f'<section class="{section.name}"><h2>{escape(_title(section))}</h2><ul>\n{items}\n</ul>{note}</section>'
 
 
 def _groups(lines: Sequence[ReportLine]) -> list[tuple[ReportLine, list[ReportLine]]]:

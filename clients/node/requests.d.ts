@@ -943,6 +943,13 @@ export interface Planned {
   at: string;
   items: PlanItem[];
 }
+export interface PlaybookChange {
+  op: "add" | "deprecate" | "promote" | "review" | "supersede";
+  old?: string;
+  new?: string;
+  confidence?: number;
+  proof?: string;
+}
 export interface PlaybookLayer {
   max_records: number;
   allowed_tags: string[];
@@ -1833,7 +1840,7 @@ export interface Waiting {
   against_evidence: Span[];
   if_nothing: string;
   patch: string;
-  lines: string[];
+  changes: PlaybookChange[];
 }
 export interface WeeklyReport {
   week: string;

@@ -60,14 +60,15 @@ def states(home: PatchHome) -> dict[str, PatchState]:
 def test_the_inbox_shows_what_a_patch_changes_what_proves_it_and_what_if_nothing_G2(home: PatchHome) -> None:
     home.propose(ADD, RETIRE, REPLACE)
     (asked,) = home.inbox.list(ListInbox()).proposals
-    assert asked.lines == (
+    lines = tuple(change.line for change in asked.changes)
+    assert lines == (
         f"add “{TEXT}” · confidence 0.82 · session 2026-01-01, user 2026-01-03",
         "retire “Push on Fridays.” · it moved",
         f"replace “Never run the tests.” · by “{TEXT}”",
     )
     assert (asked.state, asked.if_nothing, asked.by) == ("open", "The playbook stays as it is.", "curator")
     state = states(home)["proposed"]
-    assert (state.patch, state.proposal, state.lines) == (asked.patch, "p1", asked.lines)
+    assert (state.patch, state.proposal, state.lines) == (asked.patch, "p1", lines)
     made = home.governance.get(GetPatch(pool=POOL, patch=asked.patch[:18]))
     assert (made.standing, read_patch(made.data).id) == ("proposed", asked.patch)
     before = home.stores.journal.last

@@ -30,7 +30,7 @@ from memd.protocol.fading import Count, Counted, Reviewed
 from memd.protocol.instant import from_micros, micros
 from memd.protocol.operation import Invalidated, PatchApplied, PatchStep
 from memd.protocol.places import places
-from memd.protocol.weekly_report import GetReport, SectionName, WeeklyReport
+from memd.protocol.weekly_report import UNDECIDED, GetReport, SectionName, WeeklyReport
 from tests.conftest import RunningDaemon
 from tests.daemon.living import Running, added
 
@@ -97,7 +97,9 @@ def test_each_section_tells_who_did_what_G6(daemon: RunningDaemon, folder: Path)
     assert needs.lines[0].command == f"memd inbox accept {proposal[:8]}" and needs.lines[0].ids == (proposal,)
     beliefs = lines(told, "beliefs")
     assert beliefs[0].startswith("memd learnt ") and "about you" in beliefs[0]
-    assert any("spaces" in line and "instead of" in line and line.startswith("You said") for line in beliefs)
+    assert any(line.startswith("You said “I prefer spaces") and "instead of “I prefer tabs" in line for line in beliefs)
+    assert not any("cello" in line for line in beliefs), "the question above tells it"
+    assert list(markdown(told)).count(UNDECIDED) == 1 and "<code>memd inbox reject ID</code>" in html(told)
     assert "You said that “The pear table has an index on the harvest day.” is wrong" in beliefs
     work = lines(told, "work")
     assert work[0] == "orchard (no project): 1 session, 1 commit, 2 open", work

@@ -9,12 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ....protocol.corrections import JudgedRecord, Waiting
+from ....protocol.corrections import JudgedRecord, PlaybookChange, Waiting
 from ....protocol.errors import InvalidRequest, MemdError, NotFound
 from ....protocol.record import Record
 from ...python.async_client import AsyncClient
 from ..disputes import MOST, loses_words
-from ..patch_lines import PatchLine, patch_line
 from ..screen import Undoing, changed, form_of, panel_of, screen
 from ..word_diff import Part, beside
 from ..wording import UNCONFIRMED
@@ -36,14 +35,15 @@ class ProposalCard:
     problem: str = ""
 
     @property
-    def patch_lines(self) -> list[PatchLine]:
-        """What a patch would change."""
-        return [patch_line(line) for line in self.proposal.lines]
-
-    @property
     def proofs(self) -> list[str]:
-        """What proves the lines of a patch, or why they go, each once."""
-        return list(dict.fromkeys(filter(None, (line.proof for line in self.patch_lines))))
+        """What proves the changes of a patch, or why they go, each once."""
+        return list(dict.fromkeys(filter(None, (change.proof for change in self.proposal.changes))))
+
+    def sides(self, change: PlaybookChange) -> tuple[list[Part], list[Part]]:
+        """Return the parts of the text that goes and of the one that comes, empty for none."""
+        if change.old and change.new:
+            return beside(change.old, change.new)
+        return _unmarked(change.old), _unmarked(change.new)
 
     @property
     def is_hidden(self) -> bool:
@@ -56,6 +56,10 @@ class ProposalCard:
         if self.proposal.what != "conflict" or self.old is None or self.new is None:
             return False
         return loses_words(self.old.content, self.new.content)
+
+
+def _unmarked(words: str) -> list[Part]:
+    return [("same", words)] if words else []
 
 
 async def show(request: Request) -> Response:

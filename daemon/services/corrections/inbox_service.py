@@ -11,7 +11,17 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from ....protocol.corrections import Decide, Inbox, JudgedRecord, ListInbox, Proposed, ProposeForget, Reopen, Waiting
+from ....protocol.corrections import (
+    Decide,
+    Inbox,
+    JudgedRecord,
+    ListInbox,
+    PlaybookChange,
+    Proposed,
+    ProposeForget,
+    Reopen,
+    Waiting,
+)
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.operation import (
     AnyOperation,
@@ -49,8 +59,8 @@ class PatchProposals(Protocol):
         """Whether the user can still decide a proposal."""
         ...
 
-    def lines(self, proposal: ChangeProposed) -> tuple[str, ...]:
-        """Return what a proposal would change, one line each."""
+    def changes(self, proposal: ChangeProposed) -> tuple[PlaybookChange, ...]:
+        """Return what a proposal would change."""
         ...
 
     def name(self, pending: PendingProposal) -> str:
@@ -145,7 +155,7 @@ class InboxService(Service):
             against_evidence=new.provenance.spans if new else (),
             if_nothing=_if_nothing(proposal, old) if state == "open" else "",
             patch=patches.name(asked) if patches and state != "moot" else "",
-            lines=patches.lines(proposal) if patches else (),
+            changes=patches.changes(proposal) if patches else (),
         )
 
     def decide(self, request: Decide) -> Decided:

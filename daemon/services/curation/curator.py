@@ -208,7 +208,7 @@ class Curator:
         if against is None:
             return None
         id = proposal_id(belief.best.id, against.id)
-        reason = f"the playbook has it already; said on {_days(belief.evidence.instances)}"
+        reason = f"the playbook has it already; {_days(belief.evidence.instances)}"
         operation = ChangeProposed(
             id=id,
             what="duplicate",
@@ -253,7 +253,7 @@ class Curator:
 
     def _why(self, instances: Sequence[EvidenceInstance], layer: Layer, out: Record | None) -> str:
         full = f"; {layer} is full, so {out.id[:8]} would leave it" if out else ""
-        return f"{len(instances)} independent instances: {_days(instances)}{full}"
+        return f"{_days(instances)}{full}"
 
     def _whom_to_let_go(self, pool: str, layer: Layer, rule: LayerRule) -> Record | None:
         """Return the record that leaves a full layer: one that the user did not pin, the weakest one."""
@@ -428,11 +428,12 @@ def _let_go(record: Record, day: str, layer: Layer) -> tuple[PatchStep, ...]:
 
 
 def _days(instances: Sequence[EvidenceInstance]) -> str:
-    """Return the kinds and days of evidence in words: "you on 2026-01-03 and 2026-01-09, 1 commit"."""
-    named = {"user": "you on ", "session": "an agent on "}
+    """Return the kinds and days of evidence in words: "you said it on 2026-01-03 and 2026-01-09; commit 0a1b2c3"."""
+    named = {"user": "you said it on ", "session": "an agent said it on "}
     parts: list[str] = []
     for kind in dict.fromkeys(instance.type for instance in instances):
         refs = sorted(instance.ref for instance in instances if instance.type == kind)
-        listed = ", ".join(refs[:3]) + (f" and {len(refs) - 3} more" if len(refs) > 3 else "")
-        parts.append(f"{named.get(kind, f'{kind} ')}{listed}")
+        listed = [*refs[:3], f"{len(refs) - 3} more"] if len(refs) > 3 else refs
+        joined = " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
+        parts.append(f"{named.get(kind, f'{kind} ')}{joined}")
     return "; ".join(parts)

@@ -138,7 +138,7 @@ class GovernanceService(Service):
             day=at[:10],
             at=at,
             generated_by=proposal.by,
-            lines=self.decisions.lines(proposal),
+            lines=tuple(change.line for change in self.decisions.changes(proposal)),
             proposal=proposal.id,
         )
 

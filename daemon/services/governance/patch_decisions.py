@@ -12,6 +12,7 @@ from itertools import dropwhile, takewhile
 
 import msgspec
 
+from ....protocol.corrections import PlaybookChange
 from ....protocol.curation import Thresholds
 from ....protocol.errors import InvalidRequest
 from ....protocol.fading import Reviewed
@@ -45,8 +46,8 @@ from .patch_rendering import (
     PatchGate,
     Rendered,
     WordsForgotten,
+    changes_of,
     frozen,
-    lines_of,
     reason_refused,
     rendered,
 )
@@ -85,9 +86,9 @@ class PatchDecisions:
         then = revision_of(self._stores, step.id, step.rev)
         return then is not None and (then.pool, statement(then)) == (record.pool, statement(record))
 
-    def lines(self, proposal: ChangeProposed) -> tuple[str, ...]:
-        """Return what a proposal would change, one line each, with what proves it."""
-        return lines_of(self._stores, proposal.steps)
+    def changes(self, proposal: ChangeProposed) -> tuple[PlaybookChange, ...]:
+        """Return what a proposal would change, with what proves it."""
+        return changes_of(self._stores, proposal.steps)
 
     def name(self, pending: PendingProposal) -> str:
         """Return the name of the patch that a proposal would become, "" for none."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ....protocol.corrections import PlaybookChange
 from ....protocol.instant import day, from_micros
 from ....protocol.operation import PatchStep
 from ....protocol.patch_file import (
@@ -45,8 +46,6 @@ CHANGE_CONDITION = "3 sessions on different days say otherwise"
 """The rule that is written out for a record without a change condition of its own."""
 
 STABILITIES: dict[Volatility, Stability] = {"stable": "stable", "semi": "semi-stable", "situational": "volatile"}
-GONE = "(forgotten)"
-
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PLACES = {
     "artifact": re.compile(r"(?![/~])(?!.*\.\.)[^\s\\:][^\s\\:]{0,199}"),
@@ -234,31 +233,38 @@ def reason_refused(step: PatchStep) -> str:
 
 
 # --- for the reader --------------------------------------------------------------------------------------------------
-def lines_of(stores: Stores, steps: Iterable[PatchStep], coming: Mapping[str, Record] | None = None) -> tuple[str, ...]:
-    """Return what steps change, one line each, with what proves it. `coming`: records that are not in the stores."""
+def changes_of(
+    stores: Stores, steps: Iterable[PatchStep], coming: Mapping[str, Record] | None = None
+) -> tuple[PlaybookChange, ...]:
+    """Return what steps change. `coming`: records that are not in the stores."""
     steps = tuple(steps)
     records = {**stores.records.many(records_of(steps)), **(coming or {})}
 
     def words(id: str) -> str:
-        return f"“{statement(records[id])}”" if id in records and records[id].status != "hidden" else GONE
+        return statement(records[id]) if id in records and records[id].status != "hidden" else ""
 
-    return tuple(_line(step, words, records.get(step.id)) for step in steps)
+    return tuple(_change(step, words, records.get(step.id)) for step in steps)
 
 
-def _line(step: PatchStep, words: Callable[[str], str], record: Record | None) -> str:
+def lines_of(stores: Stores, steps: Iterable[PatchStep], coming: Mapping[str, Record] | None = None) -> tuple[str, ...]:
+    """Return what steps change, one line each, with what proves it. `coming`: records that are not in the stores."""
+    return tuple(change.line for change in changes_of(stores, steps, coming))
+
+
+def _change(step: PatchStep, words: Callable[[str], str], record: Record | None) -> PlaybookChange:
     match step.op:
         case "add" | "promote":
             own = record is not None and not record.is_from_patch
             proof = ", ".join(f"{item.type} {item.ref}" for item in evidence_of(record, step)) if own and record else ""
             confidence = step.confidence or (record.confidence if record else 0.0)
-            parts = (f"add {words(step.id)}", f"confidence {confidence:.2f}", proof)
+            return PlaybookChange(op=step.op, new=words(step.id), confidence=confidence, proof=proof)
         case "supersede":
-            parts = (f"replace {words(step.id)}", f"by {words(step.to)}")
+            return PlaybookChange(op=step.op, old=words(step.id), new=words(step.to))
         case "deprecate":
-            parts = (f"retire {words(step.id)}", step.reason)
+            return PlaybookChange(op=step.op, old=words(step.id), proof=step.reason)
         case "review":
-            parts = (f"review {words(step.id)}", step.day, f"next {step.next_review[:10]}" if step.next_review else "")
-    return " · ".join(filter(None, parts))
+            following = f"next {step.next_review[:10]}" if step.next_review else ""
+            return PlaybookChange(op=step.op, old=words(step.id), proof=" · ".join(filter(None, (step.day, following))))
 
 
 def frozen(stores: Stores, steps: Iterable[PatchStep]) -> tuple[PatchStep, ...]:

@@ -6,6 +6,7 @@ a record that is hidden, forgotten or not permitted is in no line; only the user
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
@@ -45,8 +46,13 @@ UNBOUND = "unbound/"
 MARKDOWN = "markdown"
 """The host of imported documents."""
 
-WORDS, SHORT = 140, 90
+WORDS, SHORT = 160, 90
 """Most characters of a quoted statement, and of each of two in one line."""
+
+NEWS = 5
+"""Most new statements that are told by their words."""
+
+_USER = re.compile(r"\bthe user\b", re.IGNORECASE)
 
 _KINDS = {"patch": 0, "conflict": 1, "forget": 2, "duplicate": 3}
 _TELLING = frozenset({"decision", "preference", "convention", "lesson", "principle", "procedure"})
@@ -90,6 +96,7 @@ class ReportReader:
         self._seq = stores.journal.last
         self._changes = WeekChanges(operations_between(stores.journal, week.since, week.until))
         self._pools = sorted({PERSONAL, *stores.records.tally()})
+        self._asked = self._open_proposals()
         last = stores.journal.get(self._seq) if self._seq else None
         self._is_latest = last is not None and week.since <= last.at < week.until
         """Whether nothing was committed after the week, so that the present state is the week's."""
@@ -122,26 +129,23 @@ class ReportReader:
     # --- what needs the user -------------------------------------------------------------------------------------
     def _needs(self) -> Iterator[ReportLine]:
         """Yield what waits for a decision of the user since this week or an earlier one."""
+        for proposal in self._asked:
+            command = f"memd inbox accept {proposal.id[:8]}"
+            yield ReportLine(text=self._question(proposal), ids=(proposal.id,), command=command)
+
+    def _open_proposals(self) -> list[Waiting]:
         asked = [proposal for proposal in self._sources.inbox().proposals if proposal.at < self._week.until]
         asked = [proposal for proposal in asked if self._may_tell(proposal)]
-        asked.sort(key=lambda proposal: (_KINDS[proposal.what], proposal.at, proposal.id))
-        for proposal in asked:
-            command = f"memd inbox accept {proposal.id[:8]}"
-            yield ReportLine(text=self._asked(proposal), ids=(proposal.id,), command=command)
+        return sorted(asked, key=lambda proposal: (_KINDS[proposal.what], proposal.at, proposal.id))
 
     def _may_tell(self, proposal: Waiting) -> bool:
         records = self._stores.records.many(filter(None, (proposal.record, proposal.against)))
         return self._caller.permits is None or all(map(self._caller.permits, records.values()))
 
-    def _asked(self, proposal: Waiting) -> str:
+    def _question(self, proposal: Waiting) -> str:
         old, new = _quoted(proposal.line, SHORT), _quoted(proposal.against_line, SHORT)
         if proposal.what == "patch":
-            record = self._stores.records.get(proposal.record)
-            place = self._place(record.pool) if record and record.pool != PERSONAL else ""
-            owner = f"the playbook of {place}" if place else "your own playbook"
-            first = cut(without_secrets(proposal.lines[0]), WORDS) if proposal.lines else old
-            rest = f", and {_count(len(proposal.lines) - 1, 'more change')}" if len(proposal.lines) > 1 else ""
-            return f"The {proposal.by or 'curator'} proposes for {owner}: {first}{rest}"
+            return self._patch(proposal)
         if proposal.what == "duplicate":
             return f"memd asks whether {new} says the same as {old}"
         if proposal.what == "conflict" and proposal.against:
@@ -150,6 +154,17 @@ class ReportReader:
             return f"memd asks whether {old} no longer holds{f': {proposal.reason}' if proposal.reason else ''}"
         asks = "You asked" if proposal.by == "you" else f"{proposal.by or 'An agent'} asks"
         return f"{asks} to delete {old} for good"
+
+    def _patch(self, proposal: Waiting) -> str:
+        record = self._stores.records.get(proposal.record)
+        place = self._place(record.pool) if record and record.pool != PERSONAL else ""
+        owner = f"the playbook of {place}" if place else "your own playbook"
+        first = proposal.changes[0]
+        told = (
+            f"add {_quoted(first.new)}" if first.op in ("add", "promote") else cut(without_secrets(first.line), WORDS)
+        )
+        rest = f", and {_count(len(proposal.changes) - 1, 'more change')}" if len(proposal.changes) > 1 else ""
+        return f"The {proposal.by or 'curator'} proposes for {owner}: {told}{rest}{_because(proposal.reason)}"
 
     # --- what memd believes --------------------------------------------------------------------------------------
     def _beliefs(self) -> Iterator[ReportLine]:
@@ -165,20 +180,17 @@ class ReportReader:
             yield self._learnt(counts, len({row.old for row in replaced} | {row.id for row in self._changes.retired}))
         yield from self._patched()
         yield from self._gone(replaced)
+        yield from self._news(fresh, replaced)
+
+    def _news(self, fresh: Sequence[Record], replaced: Sequence[Replacement]) -> Iterator[ReportLine]:
+        """Yield new statements that no other line tells, those first that guide work."""
         named = {id for row in replaced for id in (row.old, row.new)}
-        telling = [record for record in fresh if self._is_news(record) and record.id not in named]
-        telling.sort(
-            key=lambda record: (
-                record.status != "active",
-                record.type not in _TELLING,
-                -record.signal.importance,
-                record.id,
-            )
-        )
-        for record in telling[: MOST["beliefs"]]:
+        named |= {id for proposal in self._asked for id in (proposal.record, proposal.against)}
+        news = [record for record in fresh if self._is_news(record) and record.id not in named]
+        news.sort(key=_newsworthy)
+        for record in news[:NEWS]:
             mark = "" if record.status == "active" else " (unconfirmed)"
-            text = f"{_said(record)} {_quoted(shown(record).record.description)}{mark}"
-            yield ReportLine(text=text, ids=(record.id,))
+            yield ReportLine(text=f"{_said(record)} {_quoted(_as_said(record))}{mark}", ids=(record.id,))
 
     def _is_news(self, record: Record) -> bool:
         """Whether a new record is told by itself; what a session left open is among the work."""
@@ -388,7 +400,7 @@ class ReportReader:
         return record.status in LIVE and self._is_told(record)
 
     def _words(self, record: Record) -> str:
-        return _quoted(shown(record).record.description, SHORT)
+        return _quoted(_as_said(record), SHORT)
 
     def _place(self, pool: str) -> str:
         """Return the title of a pool as a person knows it."""
@@ -427,6 +439,19 @@ def _said(record: Record) -> str:
             return f"{'A document' if said.author in ('', 'document') else said.author} said"
         case _:
             return "A tool said"
+
+
+def _newsworthy(record: Record) -> tuple[bool, bool, float, str]:
+    """Return the place of a record among new ones: first what the user confirmed or said, and what guides work."""
+    return record.status != "active", record.type not in _TELLING, -record.signal.importance, record.id
+
+
+def _as_said(record: Record) -> str:
+    """Return a record's text; the user's own words where the text speaks of the user as of another."""
+    record = shown(record).record
+    quote = record.provenance.quote
+    is_own = record.provenance.trust == "user" and quote and not _USER.search(quote)
+    return quote if is_own and _USER.search(record.description) else record.description
 
 
 def _actor(reason: str) -> str:

@@ -100,7 +100,7 @@ def test_the_report_leads_to_what_needs_the_user_and_to_other_weeks_G6_U4(
     assert tab.text("nav.side a[aria-current]") == "Reports"
     needs = tab.find(".week").nth(0).inner_text()
     assert "Needs you" in needs and f"Claude Code asks to delete “{SUITCASE}” for good" in needs
-    assert "Believed differently since last week" in tab.find(".week").nth(1).inner_text()
+    assert "Learnt and changed" in tab.find(".week").nth(1).inner_text()
     assert tab.find(f"text={week.after}").count() == 0, "there is no report of a week to come"
     tab.find(f"text=← {week.before}").click()
     tab.find(f"h1 >> text=Week {week.before}").wait_for()
