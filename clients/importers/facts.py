@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-import msgspec
-
 from ...protocol.event import Checked, Committed, ToolCalled
 
 State = Literal["passed", "failed", "unclear"]
@@ -19,7 +17,6 @@ BROKEN_OFF = 200
 READ = 20_000
 """Characters from the begin and from the end of an output that are read."""
 
-_COMMAND = re.compile(r'"(?:command|cmd|script)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|\[((?:[^\]\\]|\\.)*))')
 _SEGMENT = re.compile(r"&&|\|\||[;|\n]")
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'[^']*'?|<<-?\s*['\"]?(\w+)['\"]?.*?(?:\n\1\b|$)", re.DOTALL)
 _BEFORE = re.compile(
@@ -75,24 +72,6 @@ def facts(call: ToolCalled, command: str, at: str, output: str) -> Iterator[Comm
         passed, failed, state = _verdict(output, call.outcome, is_last=bool(_CHECKS.match(segments[-1])))
         what = " ".join(checks[-1].split())[:60]
         yield Checked(turn=f"{call.turn}#check", at=at, what=what, passed=passed, failed=failed, state=state)
-
-
-def command_of(arguments: str) -> str:
-    """Return the shell command in a tool call's arguments, "" where it has none; they may be cut off."""
-    found = _COMMAND.search(arguments)
-    if found is None:
-        return ""
-    if found[2] is not None:  # a list of words: the last one is the script
-        words = re.findall(r'"((?:[^"\\]|\\.)*)"?', found[2])
-        return _unescaped(words[-1] if len(words) == 3 and words[1].startswith("-") else " ".join(words))
-    return _unescaped(found[1])
-
-
-def _unescaped(text: str) -> str:
-    try:
-        return msgspec.json.decode(f'"{text}"', type=str)
-    except msgspec.MsgspecError:  # cut off within an escape
-        return text.replace("\\n", "\n").replace('\\"', '"')
 
 
 def _segments(command: str) -> Iterator[str]:

@@ -27,8 +27,9 @@ from ...protocol.event import (
     ToolCalled,
 )
 from ...protocol.text_limits import TEXT_LIMIT
+from ...protocol.tool_calls import command_of
 from . import json_line, summary
-from .facts import command_of, facts
+from .facts import facts
 from .json_line import TAKEN, BadLine, ContentBlock, checked_time
 from .todo_list import TodoList
 from .transcript import AccountBuilder, CapturedSession, Mark, Transcript

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from memd.clients.importers.facts import command_of, facts
+from memd.clients.importers.facts import facts
 from memd.protocol.event import Checked, Committed, ToolCalled
+from memd.protocol.tool_calls import command_of
 
 AT = "2026-11-02T09:00:00Z"
 

@@ -30,6 +30,7 @@ from ....protocol.event import (
     Wrote,
 )
 from ....protocol.instant import micros
+from ....protocol.tool_calls import edited_path
 from ....stages.commitments import subject
 from ...projections.records import Records
 from ...storage.archive import Archive
@@ -63,13 +64,7 @@ WIDTH, TITLE = 200, 100
 EDIT, COMMIT, CALL = 1.0, 3.0, 0.15
 """What a request weighs by what the agent did until the next one; a request of fewer than eight words weighs less."""
 
-_EDITS = frozenset(
-    "edit write multiedit notebookedit update create_file apply_patch replace write_file str_replace".split()
-)
 _DELEGATING = frozenset({"task", "agent", "spawn_agent", "subagent"})
-_PATH = re.compile(r'"(?:file_path|path|notebook_path|filePath)"\s*:\s*"((?:[^"\\]|\\.)+)"')
-_PATCHED = re.compile(r"\*\*\* Begin Patch.{0,4}\*\*\* (?:Update|Add) File: ([^\\\n\"]+)", re.DOTALL)
-_COMMAND_PATH = re.compile(r'"command"\s*:\s*"([\w./-]+\.\w+)"')
 _TESTS = re.compile(r"test|spec|jest|mocha|tox|nox|ava\b|cypress|playwright", re.IGNORECASE)
 _STYLE = re.compile(r"lint|pre-commit|ruff|flake8|biome|prettier|black|shellcheck|credo", re.IGNORECASE)
 _MESSAGE = re.compile(r"commit\b[^\n]*?\s-\w*m\s*(?:[\"']?\$\(cat <<-?\s*[\"']?\w+[\"']?\n)?[\"']?([^\n\"]{3,160})")
@@ -346,14 +341,6 @@ def check_kind(what: str) -> str:
 def path_of(call: ToolCalled) -> str:
     """Return the file that a call edited, "" for another call; its last two parts, as a reader knows it."""
     return "" if call.outcome in {"error", "refused"} else edited_path(call)
-
-
-def edited_path(call: ToolCalled) -> str:
-    """Return the file that a call was to edit, "" for another call."""
-    found = _PATCHED.search(call.arguments)
-    if found is None and call.name.casefold() in _EDITS:
-        found = _PATH.search(call.arguments) or _COMMAND_PATH.search(call.arguments)
-    return "/".join(found[1].replace("\\\\", "/").split("/")[-2:]) if found else ""
 
 
 def is_committing(call: ToolCalled) -> bool:

@@ -15,13 +15,13 @@ import msgspec
 from ....protocol.event import Captured, Checked, Committed, Said, ToolCalled
 from ....protocol.record import Record
 from ....protocol.session import SummaryLine
+from ....protocol.tool_calls import edited_path
 from ....stages.commitments import subject
 from ...projections.records import Records
 from .reading import (
     SENTENCE,
     SessionReading,
     cut,
-    edited_path,
     first_line,
     is_answer,
     is_answered,

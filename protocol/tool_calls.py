@@ -1,0 +1,43 @@
+"""What the arguments of a tool call tell: the shell command, the edited file. Arguments may be cut off anywhere."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from .event import ToolCalled
+
+_COMMAND = re.compile(r'"(?:command|cmd|script)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|\[((?:[^\]\\]|\\.)*))')
+_EDITS = frozenset(
+    "edit write multiedit notebookedit update create_file apply_patch replace write_file str_replace".split()
+)
+_PATH = re.compile(r'"(?:file_path|path|notebook_path|filePath)"\s*:\s*"((?:[^"\\]|\\.)+)"')
+_PATCHED = re.compile(r"\*\*\* Begin Patch.{0,4}\*\*\* (?:Update|Add) File: ([^\\\n\"]+)", re.DOTALL)
+_COMMAND_PATH = re.compile(r'"command"\s*:\s*"([\w./-]+\.\w+)"')
+
+
+def command_of(arguments: str) -> str:
+    """Return the shell command in a tool call's arguments, "" where it has none; they may be cut off."""
+    found = _COMMAND.search(arguments)
+    if found is None:
+        return ""
+    if found[2] is not None:  # a list of words: the last one is the script
+        words = re.findall(r'"((?:[^"\\]|\\.)*)"?', found[2])
+        return _unescaped(words[-1] if len(words) == 3 and words[1].startswith("-") else " ".join(words))
+    return _unescaped(found[1])
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return msgspec.json.decode(f'"{text}"', type=str)
+    except msgspec.MsgspecError:  # cut off within an escape
+        return text.replace("\\n", "\n").replace('\\"', '"')
+
+
+def edited_path(call: ToolCalled) -> str:
+    """Return the file that a call was to edit, "" for another call."""
+    found = _PATCHED.search(call.arguments)
+    if found is None and call.name.casefold() in _EDITS:
+        found = _PATH.search(call.arguments) or _COMMAND_PATH.search(call.arguments)
+    return "/".join(found[1].replace("\\\\", "/").split("/")[-2:]) if found else ""
