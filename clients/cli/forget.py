@@ -10,12 +10,12 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from ...protocol.errors import InvalidRequest, NotFound, Refused
+from ...protocol.errors import InvalidRequest, NotFound
 from ...protocol.reply import ForgetPlan, JobState
 from ..importers.cursors import Cursors
 from ..python.client import Client, places_here
 from .connection import PATIENCE_MS, reach
-from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, width, wrapped
+from .output import CommandAnswer, JsonFlag, agree, plain, plain_name, say, shortened, styled, width, wrapped
 from .progress import wait_for_job
 from .wording import count, report_names, report_number, short, size
 
@@ -63,11 +63,8 @@ def forget(
             answer.give(plan, ["nothing matches: there is nothing to forget"] if empty else _plan_lines(plan))
             return
         if not yes:
-            if as_json or not sys.stdin.isatty():
-                hint = "--dry-run shows what would be deleted"
-                raise Refused("forgetting can't be undone: confirm with --yes", hint=hint)
-            say(_plan_lines(plan))
-            typer.confirm("Delete this permanently?", abort=True, err=True)
+            why, hint = "forgetting can't be undone", "--dry-run shows what would be deleted"
+            agree("Delete this permanently?", _plan_lines(plan), as_json=as_json, why=why, hint=hint)
         job = client.forget(chosen, query=query, session=session, source=source, letter=failed)
         done = wait_for_job(client, job, answer)
         transcripts = [str(path) for path in _transcripts(plan.documents)]

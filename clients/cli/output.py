@@ -19,7 +19,7 @@ from typing import Annotated, Any, cast
 import msgspec
 import typer
 
-from ...protocol.errors import MemdError
+from ...protocol.errors import MemdError, Refused
 from ...protocol.record import Record
 from ...protocol.reply import Problem
 
@@ -148,6 +148,15 @@ def complete(value: Any) -> Any:
     if isinstance(value, str) and not value.isascii():
         return _SURROGATE.sub(lambda half: half[0].translate(_CONTROL), value)
     return value
+
+
+def agree(question: str, shown: Iterable[str], *, as_json: bool, why: str, hint: str) -> None:
+    """Ask the user about what is shown. Raises Abort for a no, and Refused where nobody can answer: with --json, or
+    without a terminal. `why`: why it needs an answer; `hint`: how to look at it first."""
+    if as_json or not sys.stdin.isatty():
+        raise Refused(f"{why}: confirm with --yes", hint=hint)
+    say(shown)
+    typer.confirm(question, abort=True, err=True)
 
 
 def say(lines: Iterable[str]) -> None:

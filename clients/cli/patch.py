@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from ...protocol.errors import InvalidRequest, MemdError, NotFound, Refused
 from ...protocol.governance import PatchBytes
 from .connection import PATIENCE_MS, reach
 from .options import DryRun
-from .output import CommandAnswer, JsonFlag, plain, plain_name, say, wrapped
+from .output import CommandAnswer, JsonFlag, agree, plain, plain_name, wrapped
 from .pi import Cwd, Yes, operation_lines, patch_lines, pool_of, repository_with_pi, sync_lines, today
 from .wording import count, judged_lines
 
@@ -175,11 +174,8 @@ def write(
 def _confirm(planned: PatchBytes, yes: bool, as_json: bool) -> None:
     if yes:
         return
-    if as_json or not sys.stdin.isatty():
-        hint = "`memd patch write --playbook --dry-run` shows it"
-        raise Refused("others can read what a patch has: confirm with --yes", hint=hint)
-    say(_shown_lines(planned))
-    typer.confirm("Write it?", abort=True, err=True)
+    why, hint = "others can read what a patch has", "`memd patch write --playbook --dry-run` shows it"
+    agree("Write it?", _shown_lines(planned), as_json=as_json, why=why, hint=hint)
 
 
 @app.command()

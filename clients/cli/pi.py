@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -15,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...protocol.errors import InvalidRequest, MemdError, NotFound, Refused, Unavailable
+from ...protocol.errors import InvalidRequest, MemdError, NotFound, Unavailable
 from ...protocol.governance import PatchesTaken, PatchState, TreeFile
 from ..hooks.session_pulls import stop_syncing, sync_at_start
 from .connection import PATIENCE_MS, reach
 from .options import DryRun, here, path
-from .output import CommandAnswer, JsonFlag, plain, plain_name, say, styled, wrapped
+from .output import CommandAnswer, JsonFlag, agree, plain, plain_name, styled, wrapped
 from .wording import UNBOUND, age, count
 
 if TYPE_CHECKING:
@@ -139,13 +138,9 @@ def trust(
             return
         committed = repository.committed(branch)
         if not yes:
-            if as_json or not sys.stdin.isatty():
-                raise Refused(
-                    "its patches change what agents read: confirm with --yes",
-                    hint="`memd pi trust` in a terminal shows first what would come",
-                )
-            say(_planned_lines(client, repository, pool, committed))
-            typer.confirm("Trust it?", abort=True, err=True)
+            planned = _planned_lines(client, repository, pool, committed)
+            hint = "`memd pi trust` in a terminal shows first what would come"
+            agree("Trust it?", planned, as_json=as_json, why="its patches change what agents read", hint=hint)
         listed = client.trust_pi(pool_of(client, cwd, bind=True))
         if repository.folder is not None:
             sync_at_start(client.places, listed.pool, str(repository.folder))
@@ -339,10 +334,8 @@ def adopt(yes: Yes = False, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
         pool = pool_of(client, cwd, bind=True)
         name, data = pi_files.patch_file(ops, "user", today())
         if not yes:
-            if as_json or not sys.stdin.isatty():
-                raise Refused("adopting changes your playbook: confirm with --yes", hint="`memd pi check` shows it")
-            say(operation_lines(ops))
-            typer.confirm("Make this patch?", abort=True, err=True)
+            why, hint = "adopting changes your playbook", "`memd pi check` shows it"
+            agree("Make this patch?", operation_lines(ops), as_json=as_json, why=why, hint=hint)
         file = TreeFile(pi_sync.blob_of(data), "", repository.user_name(), data)
         client.take_patches(pool, [file], by_user=True, dry_run=True)
         pi_files.write_patch_file(state.folder, name, data)
@@ -425,10 +418,8 @@ def agents(
             answer.give(data, lines or ["the block is as it should be"])
             return
         if not yes:
-            if as_json or not sys.stdin.isatty():
-                raise Refused("agents will read it: confirm with --yes", hint="`memd pi agents` shows the difference")
-            say(lines)
-            typer.confirm("Write it?", abort=True, err=True)
+            hint = "`memd pi agents` shows the difference"
+            agree("Write it?", lines, as_json=as_json, why="agents will read it", hint=hint)
             if edited:
                 typer.confirm("Also over the lines that were changed by hand?", abort=True, err=True)
         _write(target, after)

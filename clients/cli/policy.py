@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -10,11 +9,11 @@ from typing import Annotated, Any, cast
 import msgspec
 import typer
 
-from ...protocol.errors import InvalidRequest, Refused
+from ...protocol.errors import InvalidRequest
 from ...protocol.policy import POLICY_BYTES, POLICY_FILE, PolicyState
 from .connection import reach
 from .options import Cwd, here, path
-from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
+from .output import CommandAnswer, JsonFlag, agree, plain, plain_name, styled, wrapped
 from .wording import count
 
 app = typer.Typer(
@@ -67,14 +66,9 @@ def accept(
             answer.give(state, ["nothing waits for you: the policy file loosens no rule, or you accepted it"])
             return
         if not yes:
-            if as_json or not sys.stdin.isatty():
-                raise Refused(
-                    f"the file loosens {', '.join(rule.rule for rule in state.loosened)}",
-                    hint="look at it with `memd policy show`, then add --yes",
-                )
-            for line in _loosened(state):
-                typer.echo(line)
-            typer.confirm("Accept this?", abort=True, err=True)
+            rules = ", ".join(rule.rule for rule in state.loosened)
+            hint = "look at it with `memd policy show`"
+            agree("Accept this?", _loosened(state), as_json=as_json, why=f"the file loosens {rules}", hint=hint)
         after = client.accept_policy(state.digest, project, folder)
         answer.give(after, [f"accepted: {count(len(after.loosened), 'rule')} of {plain(after.file)}"])
 

@@ -44,7 +44,7 @@ from ..hooks.session_pulls import chosen_pull, pull_at_start, stop_pulling
 from ..python.client import Client
 from .connection import PATIENCE_MS, reach
 from .options import DryRun, here
-from .output import CommandAnswer, JsonFlag, plain, plain_name, say, styled, wrapped
+from .output import CommandAnswer, JsonFlag, agree, plain, plain_name, say, styled, wrapped
 from .progress import Ticker
 from .wording import UNBOUND, age, count, facts, moment, place, pool_name, short
 
@@ -147,13 +147,9 @@ def on(
             hint = "run it in a checkout, or name one with --cwd"
             raise InvalidRequest("--session-start needs a folder of the project", hint=hint)
         if not yes:
-            if as_json or not sys.stdin.isatty():
-                raise Refused(
-                    "others can read what you share: confirm with --yes",
-                    hint="run `memd share on` in a terminal to read first who can read it, and what never goes",
-                )
-            say(_plan_lines(planned, new_sessions))
-            typer.confirm("Share it?", abort=True, err=True)
+            hint = "run `memd share on` in a terminal to read first who can read it, and what never goes"
+            plan = _plan_lines(planned, new_sessions)
+            agree("Share it?", plan, as_json=as_json, why="others can read what you share", hint=hint)
         if scope and not scope.is_open:
             wanted = client.bind_scope(folder).pool
         before = _known(client, wanted)
