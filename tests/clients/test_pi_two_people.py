@@ -328,3 +328,26 @@ def test_the_folder_of_the_own_memory_gets_it_and_gives_nothing_back_G2(people: 
     assert (folder / ".pi/patches" / f"{name}.json").exists()
     assert "I always want tests before a commit." in (folder / ".pi/memory/L1.identity.jsonl").read_text()
     assert "as it should be" in ana.memd("pi", "check", "--cwd", str(folder)).text
+
+
+def test_the_profile_leaves_out_what_the_host_reads_in_the_block_G5(people: tuple[Person, Person]) -> None:
+    ana, _ = people
+    started(ana)
+    published(ana)
+    ana.data("pi", "sync")
+    barn = ana.keep("The press stands in the barn.")
+    with ana.daemon.client() as client:
+        (rule,) = [record.id for record in client.list(limit=50).records if record.content == RULE]
+
+    def profile(host: str) -> set[str]:
+        with ana.daemon.client() as client:
+            return {barn, rule}.intersection(client.profile(cwd=str(ana.clone / "deep"), document=f"{host}:one").ids)
+
+    (ana.clone / "deep").mkdir()
+    assert profile("codex") == profile("claude-code") == {barn, rule}
+    ana.pi("pi", "agents", "--write", "--yes")
+    assert (ana.clone / "AGENTS.md").is_file()
+    assert profile("codex") == {barn} and profile("claude-code") == {barn, rule}, "that one reads CLAUDE.md"
+    text = (ana.clone / "AGENTS.md").read_text(encoding="utf-8")
+    (ana.clone / "AGENTS.md").write_text(text.replace("<!-- memd:end -->", ""), encoding="utf-8")
+    assert profile("codex") == {barn, rule}, "broken markers hold nothing"

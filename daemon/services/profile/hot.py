@@ -18,6 +18,7 @@ from ....protocol.profile import ProfileLine, ProfileText
 from ....stages.batch import PERSONAL
 from ...projections.profile import ProfileCards
 from ..service import OWNER, Permits, Reader
+from .agent_files import NOTHING, Stated, is_stated
 from .profile_lines import ChosenLine, ProfileLines, Section
 
 INTRO = (
@@ -38,11 +39,12 @@ CACHE = 32
 
 
 class ProfileKey(NamedTuple):
-    """What a rendered profile depends on beside the cards."""
+    """What a rendered profile depends on beside the cards. `stated`: lines that the agent reads elsewhere (G5)."""
 
     scope: tuple[str, ...]
     budget_tokens: int
     reader: Reader
+    stated: Stated = NOTHING
 
 
 class ProfileCache:
@@ -68,9 +70,11 @@ class ProfileCache:
             for key in tuple(self._cache):
                 self._rendered(key)
 
-    def profile(self, scope: Sequence[str], budget_tokens: int, pending: int, reader: Reader = OWNER) -> ProfileText:
+    def profile(
+        self, scope: Sequence[str], budget_tokens: int, pending: int, reader: Reader = OWNER, stated: Stated = NOTHING
+    ) -> ProfileText:
         """Return the profile of a scope, rendered now if it is new or has changed."""
-        text = self._rendered(ProfileKey(tuple(scope), budget_tokens, reader))
+        text = self._rendered(ProfileKey(tuple(scope), budget_tokens, reader, stated))
         return text if text.pending == pending else msgspec.structs.replace(text, pending=pending)
 
     def clear(self) -> None:
@@ -91,7 +95,15 @@ class ProfileCache:
         return text
 
     def _render(self, key: ProfileKey) -> ProfileText:
-        return render(self._lines, self._title, key.scope, key.budget_tokens, self._permits(key.reader))
+        permits = _without(key.stated, self._permits(key.reader))
+        return render(self._lines, self._title, key.scope, key.budget_tokens, permits)
+
+
+def _without(stated: Stated, permits: Permits | None) -> Permits | None:
+    """Return what permits a record that is not stated elsewhere."""
+    if not stated:
+        return permits
+    return lambda record: not is_stated(record, stated) and (permits is None or permits(record))
 
 
 def render(

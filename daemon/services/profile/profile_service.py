@@ -26,6 +26,7 @@ from ...projections.timeline import View
 from ..core import Core
 from ..pass_limits import limited
 from ..service import Caller, Handler, Handlers, Lane, Permits, Reader, Service, owner
+from .agent_files import stated
 from .assumed import AssumedCards
 from .context_package import ContextPackager, ContextPolicy
 from .echo_ledger import EchoLedger
@@ -139,7 +140,8 @@ class ProfileService(Service):
             return self._assumed(request, caller)
         pending = self._stores.pending if caller.is_owner else 0
         budget = self._last_time.budget(request, caller)
-        rendered = self._cache.profile(caller.scope, budget, pending, caller.reader)
+        read = stated(request.document, request.cwd)
+        rendered = self._cache.profile(caller.scope, budget, pending, caller.reader, read)
         if not caller.is_owner:
             return without_delivery(self._with_recalled(request, rendered, caller, ()))
         before = self.injections.begin(request)
