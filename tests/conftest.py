@@ -16,7 +16,9 @@ import pytest
 from memd.clients.python import Client
 from memd.protocol.errors import MemdError
 from memd.protocol.places import Places, places
+from tests.preloaded import DaemonStarter, ForkedDaemon
 
+STARTER = DaemonStarter()
 START_S, END_S = 30.0, 10.0
 
 
@@ -50,20 +52,19 @@ class RunningDaemon:
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
         self.places: Places = places(environment, os.getuid())
-        self.process: subprocess.Popen[bytes] | subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[bytes] | subprocess.Popen[str] | ForkedDaemon | None = None
         self.errors = Path(environment["MEMD_HOME"]) / "stderr.txt"
         self.through: tuple[str, ...] = ()
         """A command that starts the daemon's and becomes it, such as `strace -D`."""
 
     def start(self) -> None:
         """Start and wait until it answers."""
-        with self.errors.open("ab") as errors:
-            self.process = subprocess.Popen(
-                [*self.through, sys.executable, "-X", "faulthandler", "-m", "memd.daemon"],
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stderr=errors,
-            )
+        if self.through:
+            command = [*self.through, sys.executable, "-X", "faulthandler", "-m", "memd.daemon"]
+            with self.errors.open("ab") as errors:
+                self.process = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stderr=errors)
+        else:
+            self.process = STARTER.start(self.environment, self.errors)
         self.answers()
 
     def answers(self) -> None:
@@ -90,7 +91,9 @@ class RunningDaemon:
         """SIGSTOP, in force when this returns: it holds its sockets and answers nobody. `go_on` ends it."""
         assert self.process is not None
         self.process.send_signal(signal.SIGSTOP)
-        os.waitpid(self.process.pid, os.WUNTRACED)
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        while stat.read_text().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.001)
 
     def go_on(self) -> None:
         """SIGCONT."""
