@@ -28,6 +28,7 @@ from .scope import Agent, Bound, Left, RecordsMoved, Scope
 from .session import HandoverTaken, SessionOutcome, SessionPage, SessionsFound, SessionTurns, Summary
 from .settings import SettingList
 from .share import Outbox, PartitionTaken, PreparedShare, ShareList, ShareLog, ShareReview, ShareState
+from .skills import SkillList
 from .state import CurrentState
 from .weekly_report import WeeklyReport
 
@@ -369,7 +370,7 @@ _SessionData = (
 _IngestionData = Detail | TopicList
 _OverviewData = MemoryMap | Rhythm
 _SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
-_GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation | PolicyState | WeeklyReport
+_GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation | PolicyState | WeeklyReport | SkillList
 AnyData = (
     _AskData
     | _RecordData

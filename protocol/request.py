@@ -59,6 +59,7 @@ from .share import (
     ReviewShare,
     TakePartition,
 )
+from .skills import ListSkills
 from .state import ChangeState, GetState
 from .weekly_report import GetReport
 
@@ -353,7 +354,7 @@ _Sharing = (
     | GetShareLog
 )
 _Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi | Curate | GetReport
-_Policy = GetPolicy | CheckPolicy | AcceptPolicy
+_Policy = GetPolicy | CheckPolicy | AcceptPolicy | ListSkills
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access

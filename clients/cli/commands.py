@@ -25,6 +25,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "topics": ("records", "Show what the memory of this folder is about, in groups."),
         "map": ("map", "Show all pools with their topics, or what is near one thing."),
         "links": ("links", "Show whether the documents behind records have changed."),
+        "skill": ("skill", "Show procedures that sessions repeated, as drafts of skills."),
         "timeline": ("records", "Show how a subject changed over time."),
         "rhythm": ("map", "Show how much was learned and retired over time."),
         "injected": ("context", "Show the exact texts that agents received."),

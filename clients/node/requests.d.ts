@@ -1637,6 +1637,39 @@ export interface Signal {
   impact?: number;
   level?: number;
 }
+export interface SkillDraft {
+  id: string;
+  pool: string;
+  name: string;
+  form: "line" | "skill";
+  steps: SkillStep[];
+  rounds: SkillRound[];
+  agree: number;
+  sessions: number;
+  days: number;
+  asks?: string[];
+  pitfalls?: string[];
+  stated_in?: string[];
+  refused?: string;
+  text?: string;
+}
+export interface SkillList {
+  skills: SkillDraft[];
+  sessions: number;
+  units: number;
+}
+export interface SkillRound {
+  document: string;
+  turn: string;
+  day: string;
+  end?: "good" | "unknown";
+}
+export interface SkillStep {
+  text: string;
+  rounds: number;
+  own?: boolean;
+  risk?: string;
+}
 export interface Slept {
   kind: "slept";
   pool: string;
@@ -1952,6 +1985,8 @@ export interface RequestMethods {
   changeState(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; at?: string; agent?: string; add?: string[]; watch?: string[]; close?: string[]; reword?: Rewording[]; if_rev?: string }): Promise<CurrentState>;
   /** Return whether the documents behind records have changed; `stale`: only changed and gone ones (C3). Raises NotFound. */
   links(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; ids?: string[]; stale?: boolean }): Promise<LinkList>;
+  /** Return drafts of skills, which are procedures that sessions repeated with success (K1). `name`: of that name or beginning of an id; `known`: also those that the project's own instructions spell out. */
+  skills(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; name?: string; everywhere?: boolean; known?: boolean }): Promise<SkillList>;
   /** Start to weigh items: the job's report has the `worth` and the `topics` of each, or one of them (W12). */
   weighItems(texts: string[], options?: { by?: "both" | "topic" | "worth" }): Promise<JobState>;
   /** Start to summarise these turns of a document, in this order (W12). Raises NotFound. */

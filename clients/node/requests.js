@@ -46,6 +46,7 @@ export const METHODS = {
   state: ["state", []],
   changeState: ["change_state", []],
   links: ["links", []],
+  skills: ["skills", []],
   weighItems: ["weigh_items", ["texts"]],
   summariseDocument: ["summarise_document", ["document"]],
   detail: ["detail", ["number"]],

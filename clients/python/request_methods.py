@@ -44,6 +44,7 @@ from ...protocol.share import (
     ShareState,
     Standing,
 )
+from ...protocol.skills import ListSkills, SkillList
 from ...protocol.state import Rewording
 from ...protocol.weekly_report import WeeklyReport
 
@@ -542,6 +543,19 @@ class RequestMethods:
     def links(self, ids: Sequence[str] = (), *, cwd: str = "", pools: Sequence[str] = (), stale: bool = False) -> None:
         """Return whether the documents behind records have changed; `stale`: only changed and gone ones (C3). Raises
         NotFound."""
+
+    @sends(ListSkills, SkillList)
+    def skills(
+        self,
+        name: str = "",
+        *,
+        cwd: str = "",
+        pools: Sequence[str] = (),
+        everywhere: bool = False,
+        known: bool = False,
+    ) -> None:
+        """Return drafts of skills, which are procedures that sessions repeated with success (K1). `name`: of that name
+        or beginning of an id; `known`: also those that the project's own instructions spell out."""
 
     # --- large input ---------------------------------------------------------------------------------------------
     @sends(WeighItems, reply.JobState)

@@ -65,6 +65,7 @@ from ..services.sessions.week_reader import WeekReader
 from ..services.settings.settings_service import Settings, SettingsService
 from ..services.sharing.gate import ShareGate
 from ..services.sharing.sharing_service import SharingService
+from ..services.skills.skills_service import SkillsService
 from ..services.status.status_service import StatusService, StatusSources
 from ..world import World
 from .dispatch import Dispatcher
@@ -255,6 +256,7 @@ class Daemon:
             corrections,
             inbox,
             ReportService(core, report_sources),
+            SkillsService(core.stores),
             forgetting,
             lifecycle,
             maintenance,

@@ -1,0 +1,57 @@
+"""Reads what a project already tells its agents, so that no draft repeats it (K1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "README.md", "CONTRIBUTING.md", ".github/copilot-instructions.md")
+FOLDERS = (".agents/skills", ".claude/skills", ".codex/skills", ".gemini/skills", ".github/skills", ".pi/skills")
+SKILL_FILE = "SKILL.md"
+
+BYTES, SKILLS = 256_000, 100
+"""Most bytes of a file, and most skills of a folder, that are read."""
+
+STATED = 0.75
+"""Share of own steps that a file names, from which it spells a procedure out."""
+
+
+def instructions(root: Path) -> dict[str, str]:
+    """Return the texts of a project's instructions by their paths from its root, without those that can't be read."""
+    names = [*FILES, *(str(Path(folder) / name / SKILL_FILE) for folder in FOLDERS for name in _skills(root / folder))]
+    texts = ((name, _text(root / name)) for name in names)
+    return {name: text for name, text in texts if text}
+
+
+def _skills(folder: Path) -> Iterable[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir())[:SKILLS]
+    except OSError:
+        return ()
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def stated_in(own: Iterable[str], texts: dict[str, str]) -> Iterator[str]:
+    """Yield the files that name most of the own steps of a procedure."""
+    names = list(own)
+    for path, text in texts.items():
+        words = " ".join(re.sub(r"[`*|]", " ", text).split())
+        named = sum(_is_named(name, words) for name in names)
+        if names and named >= STATED * len(names):
+            yield path
+
+
+def _is_named(step: str, words: str) -> bool:
+    """Whether a text names a step: its program and sub-commands, perhaps behind a runner and with options between."""
+    program, *subs = step.split()
+    between = r"(?:\s+-\S+)*\s+"
+    parts = [re.escape(program.rpartition("/")[2]), *map(re.escape, subs)]
+    return re.search(rf"(?<![\w-]){between.join(parts)}(?![\w-])", words) is not None

@@ -1,0 +1,185 @@
+"""Commands and edits of a session as steps of a procedure (K1).
+
+A step is named by its program and sub-commands, such as `make bundle` or `git commit`, without paths, ids and texts.
+Reading is no step: readers, look-ups, help, and whatever stands behind a pipe.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from .shell_text import ShellWord, SimpleCommand, commands
+from .tables import table
+
+Outcome = Literal["ok", "error", "refused", "unknown"]
+
+_TABLE = table("shell")
+_READERS, _LOOK_UPS, _WRAPPERS, _RUNNERS, _KNOWN_TOOLS, _PACKAGES, _INSTALLS, _FILE_WORK, _VALUED = (
+    frozenset(_TABLE[name].split())
+    for name in "readers look_ups wrappers runners known_tools packages installs file_work valued".split()
+)
+_RUNNERS_OF_TWO = frozenset(name.replace(":", " ") for name in _TABLE["runners_of_two"].split())
+_INTERPRETERS = re.compile(
+    r"(?:python|node|ruby|perl|php|lua|deno|bash|sh|zsh|fish|Rscript|julia|pwsh|tsx|ts-node)[\d.]*"
+)
+_SUB = re.compile(r"[A-Za-z][\w:-]*(?:\.[a-z_]+)*", re.ASCII)
+_FILE = re.compile(
+    r".*\.(?:py|js|ts|tsx|jsx|sh|rb|go|rs|c|h|cpp|java|kt|md|txt|json|ya?ml|toml|csv|tsv|sql|html|css|xml|lock)"
+)
+_ASSIGNMENT = re.compile(r"\w+=")
+_HELP = frozenset(("--help", "-h", "--version", "-V", "-version"))
+_KNOWN_FILES = re.compile(
+    r"(?i)(?:changelog|readme|version|news|history)(?:\.\w+)?|package\.json|cargo\.toml|pyproject\.toml|mix\.exs|pom\.xml"
+    r"|build\.gradle(?:\.kts)?|dockerfile|go\.mod|makefile|justfile|composer\.json|pubspec\.yaml"
+)
+_TESTS = re.compile(r"(?i)(?:^|[/_.-])(?:tests?|specs?)(?:[/_.-]|$)|test\.\w+$")
+_DOCS = re.compile(r"(?i)\.(?:md|rst|adoc|txt|mdx)$|(?:^|/)docs?/")
+
+
+class StepSeen(NamedTuple):
+    """A step that was done. `words`: program and sub-commands; `own`: it names something of the project or person;
+    `shown`: its words, "" for each one that is no plain word; `raw`: the command as it was typed."""
+
+    words: tuple[str, ...]
+    own: bool
+    shown: tuple[str, ...] = ()
+    raw: str = ""
+    outcome: Outcome = "unknown"
+    place: int = 0
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.words)
+
+
+def command_steps(text: str, outcome: Outcome, place: int) -> list[StepSeen]:
+    """Return the steps of a shell text. The outcome is that of the last one: those before it went well, unless it was
+    refused."""
+    found = [step for command in commands(text) if (step := _step(command, text, place))]
+    before: Outcome = "refused" if outcome == "refused" else "ok"
+    return [step._replace(outcome=outcome if step is found[-1] else before) for step in found]
+
+
+def edit_step(path: str, outcome: Outcome, place: int) -> StepSeen:
+    """Return the step of an edited file: code, tests, docs, or a file that most projects have."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    if _KNOWN_FILES.fullmatch(name):
+        kind = name
+    elif _TESTS.search(path):
+        kind = "tests"
+    else:
+        kind = "docs" if _DOCS.search(path) else "code"
+    return StepSeen(("edit", kind), False, outcome=outcome, place=place)
+
+
+def _step(command: SimpleCommand, text: str, place: int) -> StepSeen | None:
+    words = _unwrapped(command.words)
+    if not words or command.piped:
+        return None
+    shown = tuple(word.text for word in words)
+    if not shown[0] or _HELP.intersection(shown):
+        return None
+    runner, shown = _without_runner(shown)
+    program, rest = _program(shown[0]), shown[1:]
+    if not program or program in _READERS or (program == "sed" and "-i" not in "".join(rest)):
+        return None
+    if _INTERPRETERS.fullmatch(program) and not runner:
+        script = next((word for word in rest if not word.startswith("-")), "")
+        is_script = (
+            bool(script) and not {"-c", "-e", "-", "--eval"}.intersection(rest) and not script.startswith("/tmp")
+        )
+        if not is_script:
+            return None
+        program, rest = _program(script), rest[rest.index(script) + 1 :]
+    subs = _subs(rest)
+    if _LOOK_UPS.intersection(subs) and program not in ("make", "just", "mise", "task"):
+        return None
+    raw = " ".join(word.raw for word in words)
+    return StepSeen((program, *subs), _is_own(program, subs), tuple(word.text for word in words), raw, place=place)
+
+
+def _unwrapped(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
+    """Return a command without assignments and wrappers before its program."""
+    while words:
+        head = words[0]
+        if _ASSIGNMENT.match(head.raw):
+            words = words[1:]
+        elif head.text in _WRAPPERS:
+            words = words[1:]
+            while words and (words[0].raw.startswith("-") or re.fullmatch(r"\d+[smh]?", words[0].raw)):
+                words = words[1:]
+        else:
+            return words
+    return words
+
+
+def _without_runner(shown: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the runner that a command begins with, "" for none, and the command behind it."""
+    size = 1 if shown[0] in _RUNNERS else 2 if " ".join(shown[:2]) in _RUNNERS_OF_TWO else 0
+    behind = shown[size:]
+    while size and behind and (behind[0].startswith("-") or not behind[0]):
+        behind = behind[1:]
+    return (" ".join(shown[:size]), behind) if size and behind else ("", shown)
+
+
+def _program(word: str) -> str:
+    """Return a program's name; a path of the project from its root, another one by its last part."""
+    if "/" not in word:
+        return word
+    word = word.removeprefix("./")
+    if word.startswith(("/", "~", "..")) or "node_modules/" in word or "/bin/" in word:
+        return word.rpartition("/")[2]
+    return word
+
+
+def _subs(rest: Sequence[str]) -> tuple[str, ...]:
+    """Return the words behind a program that may be sub-commands, at most two; options before them are skipped."""
+    found: list[str] = []
+    words = iter(rest)
+    for word in words:
+        if word in _VALUED:
+            next(words, None)
+            continue
+        if word.startswith("-") and not found:
+            continue
+        if not _SUB.fullmatch(word) or len(word) > 30 or _FILE.fullmatch(word):
+            break
+        found.append(word)
+        if len(found) == 2:
+            break
+    return tuple(found)
+
+
+def _is_own(program: str, subs: Sequence[str]) -> bool:
+    if program == "git":
+        return subs[:1] == ("tag",)
+    return program not in _FILE_WORK and not (program in _PACKAGES and (not subs or subs[0] in _INSTALLS))
+
+
+class SubCommands:
+    """Tells which words behind a pool's programs are sub-commands: they come again, and arguments differ."""
+
+    LEAST, SHARE = 3, 0.04
+    """Times that a sub-command comes at its place, and its least share of all words there."""
+
+    def __init__(self, steps: Iterable[StepSeen]) -> None:
+        self._behind: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        for step in steps:
+            for length in range(1, len(step.words)):
+                self._behind[step.words[:length]][step.words[length]] += 1
+
+    def named(self, step: StepSeen) -> StepSeen:
+        """Return a step by the words that are sub-commands."""
+        length = 1
+        while length < len(step.words) and self._is_sub(step.words[:length], step.words[length]):
+            length += 1
+        return step._replace(words=step.words[:length])
+
+    def _is_sub(self, before: tuple[str, ...], word: str) -> bool:
+        if (len(before) == 1 and before[0] in _KNOWN_TOOLS) or before[1:] == ("run",):
+            return True
+        counts = self._behind[before]
+        return counts[word] >= max(self.LEAST, self.SHARE * counts.total())

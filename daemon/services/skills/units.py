@@ -1,0 +1,123 @@
+"""Units of work: what a user asked for, the steps that followed, and how it ended (K1).
+
+A unit is a turn of the user with what follows, up to the next turn that asks for something else. Bad: interrupted,
+refused, the last check failed, a failed step was not repaired, or the user's next turn takes it back. Good: nothing of
+that, and a check passed, a commit was made, or the user praised it. Else it is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from ....protocol.event import AnyEvent, Checked, Committed, Interrupted, Ran, Said, ToolCalled
+from ....protocol.tool_calls import command_of, edited_path
+from .steps import StepSeen, command_steps, edit_step
+from .tables import table
+
+End = Literal["good", "bad", "unknown"]
+
+WORDS = 3
+"""Most words of a turn that only says to go on."""
+
+_REACTIONS = {
+    name: re.compile(rf"\W*(?:{'|'.join(patterns.values())})", re.IGNORECASE)
+    for name, patterns in table("reactions").items()
+}
+
+
+class Ask(NamedTuple):
+    """A turn of the user."""
+
+    turn: str
+    text: str
+
+
+class WorkUnit(NamedTuple):
+    """A unit of work. `document`: its session; `day`: of its first event; `asks`: the turns that began it."""
+
+    document: str
+    day: str
+    asks: tuple[Ask, ...]
+    steps: tuple[StepSeen, ...]
+    turns: tuple[str, ...]
+    end: End
+
+
+class SessionEvents(NamedTuple):
+    """A session's events in order."""
+
+    document: str
+    events: Sequence[AnyEvent]
+
+
+def work_units(sessions: Iterable[SessionEvents]) -> Iterator[WorkUnit]:
+    """Yield the units of sessions, oldest session first. A turn that an earlier session has counts once."""
+    seen: set[str] = set()
+    for session in sessions:
+        fresh = [event for event in session.events if event.turn not in seen]
+        seen.update(event.turn for event in fresh)
+        yield from _units(SessionEvents(session.document, fresh))
+
+
+def _units(session: SessionEvents) -> Iterator[WorkUnit]:
+    parts = list(_parts(session.events))
+    for number, part in enumerate(parts):
+        following = parts[number + 1][0] if number + 1 < len(parts) else None
+        unit = _unit(session.document, part, following.text if isinstance(following, Said) else "")
+        if unit.steps:
+            yield unit
+
+
+def _parts(events: Sequence[AnyEvent]) -> Iterator[list[AnyEvent]]:
+    """Yield the events from one asking turn of the user to the next one."""
+    part: list[AnyEvent] = []
+    for event in events:
+        if isinstance(event, Said) and event.role == "user" and part and not _goes_on(event.text):
+            yield part
+            part = []
+        part.append(event)
+    if part:
+        yield part
+
+
+def _goes_on(text: str) -> bool:
+    return len(text.split()) <= WORDS and _REACTIONS["go_on"].match(text) is not None
+
+
+def _unit(document: str, events: Sequence[AnyEvent], following: str) -> WorkUnit:
+    asks = [Ask(event.turn, event.text) for event in events if isinstance(event, Said) and event.role == "user"]
+    seen = [step for place, event in enumerate(events) for step in _steps(event, place)]
+    return WorkUnit(
+        document=document,
+        day=events[0].at[:10],
+        asks=tuple(ask for ask in asks if not _goes_on(ask.text)),
+        steps=tuple(step for step in seen if step.outcome != "refused"),
+        turns=tuple(event.turn for event in events),
+        end=_end(events, seen, following),
+    )
+
+
+def _steps(event: AnyEvent, place: int) -> Iterable[StepSeen]:
+    match event:
+        case ToolCalled(arguments=arguments, outcome=outcome):
+            if path := edited_path(event):
+                return [edit_step(path, outcome, place)]
+            return command_steps(command, outcome, place) if (command := command_of(arguments)) else ()
+        case Ran(command=command, exit_status=code):
+            return command_steps(command, "ok" if code == 0 else "error", place)
+        case _:
+            return ()
+
+
+def _end(events: Sequence[AnyEvent], steps: Sequence[StepSeen], following: str) -> End:
+    checks = [event for event in events if isinstance(event, Checked)]
+    failed = {step.name for step in steps if step.outcome == "error"}
+    last = {step.name: step.outcome for step in steps}
+    is_open = any(last[name] == "error" for name in failed)
+    is_broken = any(isinstance(event, Interrupted) for event in events) or any(s.outcome == "refused" for s in steps)
+    if is_broken or is_open or (checks and checks[-1].state == "failed") or _REACTIONS["takes_back"].match(following):
+        return "bad"
+    is_proved = any(isinstance(event, Committed) for event in events) or any(each.state == "passed" for each in checks)
+    return "good" if is_proved or _REACTIONS["praise"].match(following) else "unknown"

@@ -1,0 +1,82 @@
+"""`memd skill` over a real daemon: drafts of captured sessions, what the project says already; nothing is written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memd.protocol.event import Origin
+from tests.clients.conftest import Told
+from tests.conftest import RunningDaemon
+from tests.daemon.test_procedures import SessionEvents, release, session
+from tests.daemon.test_remote import finished
+
+
+@pytest.fixture
+def orchard(tmp_path: Path) -> Path:
+    folder = tmp_path / "orchard"
+    folder.mkdir()
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)
+    subprocess.run(["git", "-C", str(folder), *who, "commit", "-q", "--allow-empty", "-m", "plant"], check=True)
+    return folder
+
+
+def captured(daemon: RunningDaemon, folder: Path, *sessions: SessionEvents, host: str = "claude-code") -> None:
+    with daemon.client() as client:
+        for each in sessions:
+            client.capture(Origin(host=host, session=each.document, cwd=str(folder), live=False), each.events)
+
+
+def test_a_draft_is_listed_shown_and_explained_K1(
+    daemon: RunningDaemon, memd: Callable[..., Told], orchard: Path
+) -> None:
+    noise = session("n", 3, "Why is the press slow?", ("run", "make test"), ("edit", "src/press.py"))
+    captured(daemon, orchard, release("a", 1), release("b", 2), noise, release("c", 3))
+    where = ("--cwd", str(orchard))
+    with daemon.client() as client:
+        before = client.status().journal_seq
+    listed = memd("skill", "list", *where)
+    assert listed.code == 0 and "ship-version  3 times in 3 sessions on 3 days" in listed.text
+    shown = memd("skill", "show", "ship-version", *where)
+    assert shown.text.startswith("---\nname: ship-version\ndescription: ") and "2. `make bundle`\n" in shown.text
+    (draft,) = json.loads(memd("skill", "list", *where, "--json").text)["data"]["skills"]
+    assert draft["text"] == shown.text and len(draft["rounds"]) == 3
+    told = memd("skill", "why", draft["id"][:8], *where)
+    assert "100% of the order is the same" in told.text and "2026-03-02  end unknown  claude-code:b" in told.text
+    absent = memd("skill", "show", "nothing", *where)
+    assert absent.code == 4 and "`memd skill list --everywhere` lists them" in absent.errors
+    with daemon.client() as client:
+        assert client.status().journal_seq == before, "nothing is stored"
+    assert not (orchard / ".claude").exists() and not (orchard / ".agents").exists()
+
+
+def test_what_the_project_says_already_is_no_draft_K1(
+    daemon: RunningDaemon, memd: Callable[..., Told], orchard: Path
+) -> None:
+    captured(daemon, orchard, release("a", 1), release("b", 2), release("c", 3))
+    where = ("--cwd", str(orchard))
+    (orchard / "AGENTS.md").write_text("Run `./scripts/freeze.sh V`, then `make bundle` and `make  smoke`.\n")
+    listed = memd("skill", "list", *where)
+    assert "ship-version" not in listed.text and "nothing was repeated often enough" in listed.text
+    assert "AGENTS.md says it already" in memd("skill", "list", "--known", *where).text
+    (orchard / "AGENTS.md").write_text("Run `make bundle` when you like.\n")
+    assert "ship-version" in memd("skill", "list", *where).text
+
+
+def test_documents_hidden_sessions_and_other_projects_count_nothing_K1(
+    daemon: RunningDaemon, memd: Callable[..., Told], orchard: Path, tmp_path: Path
+) -> None:
+    captured(daemon, orchard, release("a", 1), release("b", 2), host="markdown")
+    captured(daemon, orchard, release("c", 3), release("d", 4), release("e", 5))
+    where = ("--cwd", str(orchard))
+    assert "3 times in 3 sessions" in memd("skill", "list", *where).text
+    with daemon.client() as client:
+        finished(client, client.undo(["claude-code:d"]))
+    assert "nothing was repeated often enough" in memd("skill", "list", *where).text
+    elsewhere = ("--cwd", str(tmp_path))
+    assert "ship" not in memd("skill", "list", *elsewhere).text
