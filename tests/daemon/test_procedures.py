@@ -176,6 +176,40 @@ def test_steps_without_an_order_are_no_procedure_K1() -> None:
     assert mined(*sessions) == []
 
 
+def test_steps_that_stand_together_by_chance_are_no_procedure_K1() -> None:
+    pairs = [("a", "b"), ("b", "c"), ("a", "c")] * 3
+    sessions = [
+        session(f"s{day}", day, "go on with it", *run(*(f"make {name}" for name in pair)))
+        for day, pair in enumerate(pairs, 1)
+    ]
+    whole = [session(f"w{day}", day, "go on", *run("make a", "make b", "make c")) for day in (11, 12)]
+    assert mined(*sessions, *whole) == []
+
+
+def test_an_argument_that_comes_again_divides_no_procedure_K1() -> None:
+    where = ["staging", "production"]
+    rounds = [
+        session(
+            f"s{day}", day, "ship it", *run(f"./tf plan {where[day % 2]}", f"./ship {where[day % 2]}", "./tell all")
+        )
+        for day in range(1, 9)
+    ]
+    applied = [
+        session(f"t{day}", day, "plan it", *run("./tf plan staging", "./tf apply staging")) for day in range(10, 18)
+    ]
+    (found,) = mined(*rounds, *applied)
+    assert names(found) == ["tf plan", "ship", "tell"] and len(found.rounds) == 8
+
+
+def test_a_command_that_was_cut_off_gives_no_wrong_last_step_K1() -> None:
+    long = (
+        "./scripts/freeze.sh 1 && make bundle && ./scripts/note.sh " + "very-long-word-" * 9 + " && ./scripts/ship.sh"
+    )
+    cut = [ToolCalled(turn="x", at="2026-03-01T09:00:00Z", name="Bash", arguments=json.dumps({"command": long})[:200])]
+    (unit,) = work_units([SessionEvents("s", cut)])
+    assert [step.words[0] for step in unit.steps] == ["scripts/freeze.sh", "make", "scripts/note.sh"]
+
+
 @pytest.mark.parametrize("end", [("stop",), ("check", "failed"), ("run", "!./scripts/tell.sh")])
 def test_a_round_that_ended_badly_counts_nothing_K1(end: tuple[str, ...]) -> None:
     bad = session("c", 3, "ship 1.3", *run(*RELEASE), end)

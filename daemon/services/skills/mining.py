@@ -22,6 +22,9 @@ OWN, ROUNDS, SESSIONS, DAYS = 3, 3, 2, 2
 AGREE = 0.75
 """Least mean share of rounds that keep the order of two steps."""
 
+COMPLETE = 0.85
+"""Least mean share of own steps that a round has: steps that stand together by chance are seldom all there."""
+
 GAP = 3
 """Most other steps between two steps of a round."""
 
@@ -60,6 +63,12 @@ class Procedure(NamedTuple):
         return frozenset(step.name for step in self.steps if step.own)
 
     @property
+    def complete(self) -> float:
+        """The mean share of own steps that a round has."""
+        own = [step.rounds for step in self.steps if step.own]
+        return sum(own) / max(1, len(own) * len(self.rounds))
+
+    @property
     def sessions(self) -> int:
         return len({each.unit.document for each in self.rounds})
 
@@ -71,7 +80,7 @@ class Procedure(NamedTuple):
 def procedures(units: Iterable[WorkUnit]) -> list[Procedure]:
     """Return the procedures of a pool's units, those with most rounds first."""
     newest = list(units)[-MOST_UNITS:]
-    subs = SubCommands(step for unit in newest for step in unit.steps)
+    subs = SubCommands(unit.steps for unit in newest)
     named = [unit._replace(steps=_collapsed(map(subs.named, unit.steps))) for unit in newest]
     usable = [unit for unit in named if unit.end != "bad"]
     found: list[Procedure] = []
@@ -122,7 +131,7 @@ def _procedure(units: Sequence[WorkUnit], own: frozenset[str]) -> Procedure | No
     steps = tuple(ProcedureStep(name, seen[name][0].own, counts[name], seen[name]) for name in order)
     found = Procedure(steps, tuple(rounds), agree)
     is_one = len(found.own) >= OWN and len(rounds) >= ROUNDS and found.sessions >= SESSIONS and found.days >= DAYS
-    return found if is_one and agree >= AGREE else None
+    return found if is_one and agree >= AGREE and found.complete >= COMPLETE else None
 
 
 def _rounds(unit: WorkUnit, own: frozenset[str]) -> Iterator[Round]:

@@ -160,16 +160,27 @@ def _is_own(program: str, subs: Sequence[str]) -> bool:
 
 
 class SubCommands:
-    """Tells which words behind a pool's programs are sub-commands: they come again, and arguments differ."""
+    """Tells which words behind a pool's programs are sub-commands, and which are arguments: several sub-commands of a
+    program stand in one piece of work, arguments take each other's place."""
 
-    LEAST, SHARE = 3, 0.04
-    """Times that a sub-command comes at its place, and its least share of all words there."""
+    LEAST = 3
+    """Times that a sub-command comes at its place."""
 
-    def __init__(self, steps: Iterable[StepSeen]) -> None:
-        self._behind: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-        for step in steps:
-            for length in range(1, len(step.words)):
-                self._behind[step.words[:length]][step.words[length]] += 1
+    TOGETHER = 0.25
+    """Share of the pieces of work with a program that have several words at that place, from which these are
+    sub-commands."""
+
+    def __init__(self, pieces: Iterable[Sequence[StepSeen]]) -> None:
+        self._words: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        self._pieces, self._several = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+        for steps in pieces:
+            here: dict[tuple[str, ...], set[str]] = defaultdict(set)
+            for step in steps:
+                for length in range(1, len(step.words)):
+                    self._words[step.words[:length]][step.words[length]] += 1
+                    here[step.words[:length]].add(step.words[length])
+            self._pieces.update(here.keys())
+            self._several.update(before for before, words in here.items() if len(words) > 1)
 
     def named(self, step: StepSeen) -> StepSeen:
         """Return a step by the words that are sub-commands."""
@@ -179,7 +190,7 @@ class SubCommands:
         return step._replace(words=step.words[:length])
 
     def _is_sub(self, before: tuple[str, ...], word: str) -> bool:
-        if (len(before) == 1 and before[0] in _KNOWN_TOOLS) or before[1:] == ("run",):
+        if (len(before) == 1 and before[0] in _KNOWN_TOOLS) or before[1:] == ("run",) or before[0] == "edit":
             return True
-        counts = self._behind[before]
-        return counts[word] >= max(self.LEAST, self.SHARE * counts.total())
+        is_together = self._several[before] >= self.TOGETHER * self._pieces[before]
+        return is_together and self._words[before][word] >= self.LEAST

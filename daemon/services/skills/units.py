@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from ....protocol.event import AnyEvent, Checked, Committed, Interrupted, Ran, Said, ToolCalled
+from ....protocol.event import ARGUMENT_LIMIT, AnyEvent, Checked, Committed, Interrupted, Ran, Said, ToolCalled
 from ....protocol.tool_calls import command_of, edited_path
 from .steps import StepSeen, command_steps, edit_step
 from .tables import table
@@ -104,7 +104,9 @@ def _steps(event: AnyEvent, place: int) -> Iterable[StepSeen]:
         case ToolCalled(arguments=arguments, outcome=outcome):
             if path := edited_path(event):
                 return [edit_step(path, outcome, place)]
-            return command_steps(command, outcome, place) if (command := command_of(arguments)) else ()
+            command = command_of(arguments)
+            is_cut = len(arguments) >= ARGUMENT_LIMIT
+            return command_steps(command.rpartition(" ")[0] if is_cut else command, outcome, place)
         case Ran(command=command, exit_status=code):
             return command_steps(command, "ok" if code == 0 else "error", place)
         case _:
