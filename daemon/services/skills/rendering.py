@@ -19,8 +19,8 @@ from .tables import table
 
 Form = Literal["skill", "line"]
 
-SAME = 0.5
-"""Share of the rounds that have a word, from which the word itself is shown."""
+SAME, SAME_NUMBER = 0.6, 0.8
+"""Share of the rounds that have a word, from which the word itself is shown, and that of a word with a digit."""
 
 INSIDE, OUTSIDE = 0.5, 0.2
 """Share of a procedure's asks that have one of its trigger words, and the most of all other asks."""
@@ -124,18 +124,34 @@ def _shown(done: Sequence[StepSeen]) -> tuple[tuple[str, ...], str]:
 
 
 def _placeholders(seen: StepSeen, counts: Counter[str], rounds: int) -> Iterator[str]:
+    """Yield the words of a command as they are shown; an option that few rounds have goes with its value."""
+    is_left_out = False
     for place, word in enumerate(seen.shown):
-        is_name = place == 0 or word in seen.words
-        if not word:
-            yield "<text>"
-        elif is_name or (counts[word] >= SAME * rounds and not risk(f"x {word}")):
+        is_kept = place == 0 or word in seen.words or (_is_same(word, counts[word] / rounds) and not risk(f"x {word}"))
+        if word.startswith("-"):
+            is_left_out = not is_kept
+            if is_kept:
+                yield word
+        elif word and is_kept:
             yield word
-        elif not word.startswith("-"):
-            yield "<path>" if "/" in word or re.search(r"\.[A-Za-z]\w{0,4}$", word) else "<word>"
+        elif not is_left_out:
+            yield _placeholder(word)
+        else:
+            is_left_out = False
+
+
+def _placeholder(word: str) -> str:
+    if not word:
+        return "<text>"
+    return "<path>" if "/" in word or re.search(r"\.[A-Za-z]\w{0,4}$", word) else "<word>"
+
+
+def _is_same(word: str, share: float) -> bool:
+    return share >= (SAME_NUMBER if re.search(r"\d", word) and not word.startswith("-") else SAME)
 
 
 def _pitfalls(procedure: Procedure) -> Iterator[str]:
-    """Yield steps that failed and went well after something else was done, in several sessions."""
+    """Yield steps that failed and went well after another command, in several sessions."""
     seen: dict[tuple[str, str], set[str]] = {}
     for each in procedure.rounds:
         for place, step in enumerate(each.steps):
@@ -145,7 +161,7 @@ def _pitfalls(procedure: Procedure) -> Iterator[str]:
             again = next(
                 (at for at, later in enumerate(behind) if later.name == step.name and later.outcome == "ok"), 0
             )
-            if again:
+            if again and behind[again - 1].words[0] != "edit":
                 seen.setdefault((step.name, behind[again - 1].name), set()).add(each.unit.document)
     for (failed, between), documents in sorted(seen.items()):
         if len(documents) >= 2:
