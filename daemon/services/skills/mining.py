@@ -149,9 +149,9 @@ def _rounds(unit: WorkUnit, own: frozenset[str]) -> Iterator[Round]:
 
 
 def _is_complete(stretch: Sequence[StepSeen], own: frozenset[str], name: str) -> bool:
-    """Whether a step begins the next round: most own steps were done, and this is the one that the round began with."""
-    done = {step.name for step in stretch} & own
-    return len(done) >= SHARE * len(own) and bool(stretch) and stretch[0].name == name
+    """Whether a step begins the next round: all own steps were done well, and this is the one that it began with."""
+    done = {step.name for step in stretch if step.outcome != "error"}
+    return own <= done and stretch[0].name == name
 
 
 def _round(unit: WorkUnit, stretch: Sequence[StepSeen], own: frozenset[str]) -> Iterator[Round]:

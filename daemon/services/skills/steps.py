@@ -95,10 +95,15 @@ def _step(command: SimpleCommand, text: str, place: int) -> StepSeen | None:
             return None
         program, rest = _program(script), rest[rest.index(script) + 1 :]
     subs = _subs(rest)
-    if _LOOK_UPS.intersection(subs) and program not in ("make", "just", "mise", "task"):
+    if _LOOK_UPS.intersection(subs) and not _is_of_project(shown[0], program):
         return None
     raw = " ".join(word.raw for word in words)
     return StepSeen((program, *subs), _is_own(program, subs), tuple(word.text for word in words), raw, place=place)
+
+
+def _is_of_project(word: str, program: str) -> bool:
+    """Whether a program is the project's own, so that each of its sub-commands may be a step."""
+    return word.startswith("./") or "/" in program or program in ("make", "just", "mise", "task")
 
 
 def _unwrapped(words: Sequence[ShellWord]) -> Sequence[ShellWord]:

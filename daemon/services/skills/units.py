@@ -1,8 +1,8 @@
 """Units of work: what a user asked for, the steps that followed, and how it ended (K1).
 
 A unit is a turn of the user with what follows, up to the next turn that asks for something else. Bad: interrupted,
-refused, the last check failed, a failed step was not repaired, or the user's next turn takes it back. Good: nothing of
-that, and a check passed, a commit was made, or the user praised it. Else it is unknown.
+refused, the last check failed, a step failed with no success, passed check or commit after it, or the user's next turn
+takes it back. Good: nothing of that, and a check passed, a commit was made, or the user praised it. Else unknown.
 """
 
 from __future__ import annotations
@@ -115,11 +115,14 @@ def _steps(event: AnyEvent, place: int) -> Iterable[StepSeen]:
 
 def _end(events: Sequence[AnyEvent], steps: Sequence[StepSeen], following: str) -> End:
     checks = [event for event in events if isinstance(event, Checked)]
-    failed = {step.name for step in steps if step.outcome == "error"}
-    last = {step.name: step.outcome for step in steps}
-    is_open = any(last[name] == "error" for name in failed)
+    proved_at = max((place for place, event in enumerate(events) if _proves(event)), default=-1)
+    last = {step.name: step for step in steps}
+    is_open = any(step.outcome == "error" and step.place > proved_at for step in last.values())
     is_broken = any(isinstance(event, Interrupted) for event in events) or any(s.outcome == "refused" for s in steps)
     if is_broken or is_open or (checks and checks[-1].state == "failed") or _REACTIONS["takes_back"].match(following):
         return "bad"
-    is_proved = any(isinstance(event, Committed) for event in events) or any(each.state == "passed" for each in checks)
-    return "good" if is_proved or _REACTIONS["praise"].match(following) else "unknown"
+    return "good" if proved_at >= 0 or _REACTIONS["praise"].match(following) else "unknown"
+
+
+def _proves(event: AnyEvent) -> bool:
+    return isinstance(event, Committed) or (isinstance(event, Checked) and event.state == "passed")
