@@ -235,6 +235,19 @@ def test_the_asks_make_a_skill_and_none_make_a_line_K1() -> None:
     assert made.form == "line" and skill_text(made, "id", "").startswith("- In this order: `./scripts/freeze.sh")
 
 
+def test_the_folder_of_a_command_is_told_K1() -> None:
+    moved = (
+        "cd tools/pack && ./freeze.sh 1",
+        "cd ../press && make bundle",
+        "cd /srv/x && make smoke",
+        "./scripts/ship.sh 1",
+    )
+    (found,) = mined(*(release(f"s{day}", day, commands=moved) for day in range(1, 5)))
+    assert [step.text for step in drafted(found).steps][:3] == [
+        "`./freeze.sh 1` in `tools/pack`", "`make bundle` in `../press`", "`make smoke`",
+    ]  # fmt: skip
+
+
 def test_what_failed_and_what_helped_is_a_pitfall_K1() -> None:
     def hard(name: str, day: int) -> SessionEvents:
         return session(

@@ -111,7 +111,9 @@ def _step(step: ProcedureStep, rounds: int) -> RenderedStep:
     if step.name.startswith("edit "):
         return RenderedStep(f"({step.name})", step.rounds)
     shown, raw = _shown(done)
-    return RenderedStep(f"`{' '.join(shown)}`", step.rounds, risk(raw) or risk(" ".join(shown)))
+    folder, count = Counter(seen.folder for seen in done).most_common(1)[0]
+    where = f" in `{folder}`" if folder and count >= SAME * len(done) else ""
+    return RenderedStep(f"`{' '.join(shown)}`{where}", step.rounds, risk(raw) or risk(f"{' '.join(shown)}{where}"))
 
 
 def _shown(done: Sequence[StepSeen]) -> tuple[tuple[str, ...], str]:

@@ -41,7 +41,8 @@ _DOCS = re.compile(r"(?i)\.(?:md|rst|adoc|txt|mdx)$|(?:^|/)docs?/")
 
 class StepSeen(NamedTuple):
     """A step that was done. `words`: program and sub-commands; `own`: it names something of the project or person;
-    `shown`: its words, "" for each one that is no plain word; `raw`: the command as it was typed."""
+    `shown`: its words, "" for each one that is no plain word; `raw`: the command as it was typed; `folder`: where it
+    ran, if a relative `cd` stood before it."""
 
     words: tuple[str, ...]
     own: bool
@@ -49,6 +50,7 @@ class StepSeen(NamedTuple):
     raw: str = ""
     outcome: Outcome = "unknown"
     place: int = 0
+    folder: str = ""
 
     @property
     def name(self) -> str:
@@ -58,9 +60,21 @@ class StepSeen(NamedTuple):
 def command_steps(text: str, outcome: Outcome, place: int) -> list[StepSeen]:
     """Return the steps of a shell text. The outcome is that of the last one: those before it went well, unless it was
     refused."""
-    found = [step for command in commands(text) if (step := _step(command, text, place))]
+    found: list[StepSeen] = []
+    folder = ""
+    for command in commands(text):
+        if command.words[0].text == "cd":
+            folder = _folder(command.words)
+        elif step := _step(command, place):
+            found.append(step._replace(folder=folder))
     before: Outcome = "refused" if outcome == "refused" else "ok"
     return [step._replace(outcome=outcome if step is found[-1] else before) for step in found]
+
+
+def _folder(words: Sequence[ShellWord]) -> str:
+    """Return where a `cd` leads, from where the session is; "" for an absolute place."""
+    place = words[1].text if len(words) > 1 else ""
+    return "" if place.startswith(("/", "~", "-")) else place.strip("/")
 
 
 def edit_step(path: str, outcome: Outcome, place: int) -> StepSeen:
@@ -75,7 +89,7 @@ def edit_step(path: str, outcome: Outcome, place: int) -> StepSeen:
     return StepSeen(("edit", kind), False, outcome=outcome, place=place)
 
 
-def _step(command: SimpleCommand, text: str, place: int) -> StepSeen | None:
+def _step(command: SimpleCommand, place: int) -> StepSeen | None:
     words = _unwrapped(command.words)
     if not words or command.piped:
         return None
