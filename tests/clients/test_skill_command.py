@@ -60,7 +60,7 @@ def test_what_the_project_says_already_is_no_draft_K1(
 ) -> None:
     captured(daemon, orchard, release("a", 1), release("b", 2), release("c", 3))
     where = ("--cwd", str(orchard))
-    (orchard / "AGENTS.md").write_text("Run `./scripts/freeze.sh V`, then `make bundle` and `make  smoke`.\n")
+    (orchard / "AGENTS.md").write_text("Run `./scripts/freeze.sh V`, then `make -j 4 bundle` and `make  smoke`.\n")
     listed = memd("skill", "list", *where)
     assert "ship-version" not in listed.text and "nothing was repeated often enough" in listed.text
     assert "AGENTS.md says it already" in memd("skill", "list", "--known", *where).text

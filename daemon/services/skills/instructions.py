@@ -52,6 +52,6 @@ def stated_in(own: Iterable[str], texts: dict[str, str]) -> Iterator[str]:
 def _is_named(step: str, words: str) -> bool:
     """Whether a text names a step: its program and sub-commands, perhaps behind a runner and with options between."""
     program, *subs = step.split()
-    between = r"(?:\s+-\S+)*\s+"
+    between = r"(?:\s+-\S+(?:\s+[^\s-]\S*)?){0,4}\s+"  # options, perhaps with a value
     parts = [re.escape(program.rpartition("/")[2]), *map(re.escape, subs)]
     return re.search(rf"(?<![\w-]){between.join(parts)}(?![\w-])", words) is not None
