@@ -23,7 +23,7 @@ _READERS, _LOOK_UPS, _WRAPPERS, _RUNNERS, _KNOWN_TOOLS, _PACKAGES, _INSTALLS, _F
 )
 _RUNNERS_OF_TWO = frozenset(name.replace(":", " ") for name in _TABLE["runners_of_two"].split())
 _INTERPRETERS = re.compile(
-    r"(?:python|node|ruby|perl|php|lua|deno|bash|sh|zsh|fish|Rscript|julia|pwsh|tsx|ts-node)[\d.]*"
+    r"(?:python|py|node|ruby|perl|php|lua|deno|bash|sh|zsh|fish|Rscript|julia|pwsh|tsx|ts-node)[\d.]*"
 )
 _SUB = re.compile(r"[A-Za-z][\w:-]*(?:\.[a-z_]+)*", re.ASCII)
 _FILE = re.compile(
@@ -94,7 +94,7 @@ def _step(command: SimpleCommand, place: int) -> StepSeen | None:
     if not words or command.piped:
         return None
     shown = tuple(word.text for word in words)
-    if not shown[0] or _HELP.intersection(shown):
+    if not shown[0] or shown[-1] in _HELP:
         return None
     runner, shown = _without_runner(shown)
     program, rest = _program(shown[0]), shown[1:]
