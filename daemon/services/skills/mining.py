@@ -31,8 +31,8 @@ GAP = 3
 SHARE = 0.6
 """Share of rounds from which a step is part of the procedure; and least share of the own steps that a round has."""
 
-MOST_UNITS = 1000
-"""Newest units of a pool that are read."""
+MOST_UNITS, MOST_SETS = 1000, 400
+"""Newest units of a pool that are read, and sets of own steps that are tried, those first that most pairs share."""
 
 
 class Round(NamedTuple):
@@ -40,6 +40,13 @@ class Round(NamedTuple):
 
     unit: WorkUnit
     steps: tuple[StepSeen, ...]
+
+
+class DoneUnit(NamedTuple):
+    """A unit, and the own steps that were done well in it."""
+
+    unit: WorkUnit
+    done: frozenset[str]
 
 
 class ProcedureStep(NamedTuple):
@@ -82,7 +89,7 @@ def procedures(units: Iterable[WorkUnit]) -> list[Procedure]:
     newest = list(units)[-MOST_UNITS:]
     subs = SubCommands(unit.steps for unit in newest)
     named = [unit._replace(steps=_collapsed(map(subs.named, unit.steps))) for unit in newest]
-    usable = [unit for unit in named if unit.end != "bad"]
+    usable = [DoneUnit(unit, _done(unit.steps)) for unit in named if unit.end != "bad"]
     found: list[Procedure] = []
     for shared in _shared(usable):
         if any(_overlap(shared, known.own) >= 0.5 for known in found):
@@ -104,13 +111,18 @@ def _collapsed(steps: Iterable[StepSeen]) -> tuple[StepSeen, ...]:
     return tuple(kept)
 
 
-def _shared(units: Sequence[WorkUnit]) -> list[frozenset[str]]:
+def _done(steps: Iterable[StepSeen]) -> frozenset[str]:
+    """Return the own steps that were done well."""
+    return frozenset([step.name for step in steps if step.own and step.outcome != "error"])
+
+
+def _shared(units: Sequence[DoneUnit]) -> list[frozenset[str]]:
     """Return the sets of own steps that two units share, those first that explain most."""
-    own = [frozenset(step.name for step in unit.steps if step.own and step.outcome != "error") for unit in units]
-    several = [(names, unit.document) for names, unit in zip(own, units, strict=True) if len(names) >= OWN]
-    candidates = {one & other for (one, _), (other, _) in combinations(several, 2) if len(one & other) >= OWN}
+    several = [(each.done, each.unit.document) for each in units if len(each.done) >= OWN]
+    pairs = (one & other for (one, _), (other, _) in combinations(several, 2))
+    candidates = Counter(shared for shared in pairs if len(shared) >= OWN)
     weights: dict[frozenset[str], float] = {}
-    for names in candidates:
+    for names, _ in candidates.most_common(MOST_SETS):
         holders = [document for each, document in several if names <= each]
         if len(holders) >= ROUNDS and len(set(holders)) >= SESSIONS:
             weights[names] = len(holders) * (len(names) - OWN + 1)
@@ -121,8 +133,10 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / max(1, min(len(one), len(other)))
 
 
-def _procedure(units: Sequence[WorkUnit], own: frozenset[str]) -> Procedure | None:
-    rounds = [each for unit in units for each in _rounds(unit, own)]
+def _procedure(units: Sequence[DoneUnit], own: frozenset[str]) -> Procedure | None:
+    rounds = [each for unit, done in units if _is_enough(done, own) for each in _rounds(unit, own)]
+    if len(rounds) < ROUNDS:
+        return None
     counts = Counter(name for each in rounds for name in {step.name for step in each.steps})
     kept = {name for name, count in counts.items() if count >= SHARE * len(rounds)}
     places = [_places(each, kept) for each in rounds]
@@ -155,10 +169,14 @@ def _is_complete(stretch: Sequence[StepSeen], own: frozenset[str], name: str) ->
 
 
 def _round(unit: WorkUnit, stretch: Sequence[StepSeen], own: frozenset[str]) -> Iterator[Round]:
-    done = {step.name for step in stretch if step.outcome != "error"} & own
-    if len(done) >= max(2, SHARE * len(own)):
+    if _is_enough(_done(stretch), own):
         last = max(place for place, step in enumerate(stretch) if step.name in own)
         yield Round(unit, tuple(stretch[: last + 1]))
+
+
+def _is_enough(done: frozenset[str], own: frozenset[str]) -> bool:
+    """Whether enough of the own steps of a procedure were done."""
+    return len(done & own) >= max(2, SHARE * len(own))
 
 
 def _places(each: Round, kept: set[str]) -> dict[str, int]:

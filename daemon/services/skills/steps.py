@@ -40,10 +40,11 @@ _DOCS = re.compile(r"(?i)\.(?:md|rst|adoc|txt|mdx)$|(?:^|/)docs?/")
 
 
 class StepSeen(NamedTuple):
-    """A step that was done. `words`: program and sub-commands; `own`: it names something of the project or person;
-    `shown`: its words, "" for each one that is no plain word; `raw`: the command as it was typed; `folder`: where it
+    """A step that was done. `name`: its `words`, which are program and sub-commands; `own`: it names something of the
+    project or person; `shown`: its words, "" for each one that is no plain word; `raw`: the command as it was typed; `folder`: where it
     ran, if a relative `cd` stood before it."""
 
+    name: str
     words: tuple[str, ...]
     own: bool
     shown: tuple[str, ...] = ()
@@ -51,10 +52,6 @@ class StepSeen(NamedTuple):
     outcome: Outcome = "unknown"
     place: int = 0
     folder: str = ""
-
-    @property
-    def name(self) -> str:
-        return " ".join(self.words)
 
 
 def command_steps(text: str, outcome: Outcome, place: int) -> list[StepSeen]:
@@ -86,7 +83,7 @@ def edit_step(path: str, outcome: Outcome, place: int) -> StepSeen:
         kind = "tests"
     else:
         kind = "docs" if _DOCS.search(path) else "code"
-    return StepSeen(("edit", kind), False, outcome=outcome, place=place)
+    return StepSeen(f"edit {kind}", ("edit", kind), False, outcome=outcome, place=place)
 
 
 def _step(command: SimpleCommand, place: int) -> StepSeen | None:
@@ -112,7 +109,8 @@ def _step(command: SimpleCommand, place: int) -> StepSeen | None:
     if _LOOK_UPS.intersection(subs) and not _is_of_project(shown[0], program):
         return None
     raw = " ".join(word.raw for word in words)
-    return StepSeen((program, *subs), _is_own(program, subs), tuple(word.text for word in words), raw, place=place)
+    plain = tuple(word.text for word in words)
+    return StepSeen(" ".join((program, *subs)), (program, *subs), _is_own(program, subs), plain, raw, place=place)
 
 
 def _is_of_project(word: str, program: str) -> bool:
@@ -206,7 +204,7 @@ class SubCommands:
         length = 1
         while length < len(step.words) and self._is_sub(step.words[:length], step.words[length]):
             length += 1
-        return step._replace(words=step.words[:length])
+        return step._replace(name=" ".join(step.words[:length]), words=step.words[:length])
 
     def _is_sub(self, before: tuple[str, ...], word: str) -> bool:
         if (len(before) == 1 and before[0] in _KNOWN_TOOLS) or before[1:] == ("run",) or before[0] == "edit":
