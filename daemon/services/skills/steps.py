@@ -41,8 +41,8 @@ _DOCS = re.compile(r"(?i)\.(?:md|rst|adoc|txt|mdx)$|(?:^|/)docs?/")
 
 class StepSeen(NamedTuple):
     """A step that was done. `name`: its `words`, which are program and sub-commands; `own`: it names something of the
-    project or person; `shown`: its words, "" for each one that is no plain word; `raw`: the command as it was typed; `folder`: where it
-    ran, if a relative `cd` stood before it."""
+    project or person; `shown`: its words, "" for each one that is no plain word; `raw`: the command as it was typed;
+    `folder`: where it ran, if a relative `cd` stood before it."""
 
     name: str
     words: tuple[str, ...]
