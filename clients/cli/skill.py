@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ...protocol.errors import InvalidRequest, NotFound
+from ...protocol.errors import InvalidRequest, NotFound, Refused
 from ...protocol.skills import SkillDraft, SkillList
 from ..python.client import Client
 from .connection import PATIENCE_MS, reach
 from .options import Cwd, here
-from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, say, styled, wrapped
+from .skill_places import place_skill, repository_of
 from .wording import count, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
@@ -28,8 +31,8 @@ def skill() -> None:
     """Show procedures that sessions repeated, as drafts of skills.
 
     memd looks for commands that several sessions ran in the same order, on several days, and that ended well. A draft
-    has only words of these commands and of your own requests. memd writes no file and stores nothing: copy a draft
-    where your agent reads it, if you like it.
+    has only words of these commands and of your own requests. memd stores nothing of it, and writes the file only when
+    you say so.
     """
 
 
@@ -80,6 +83,41 @@ def why(name: Name, everywhere: Everywhere = False, cwd: Cwd = None, as_json: Js
     with CommandAnswer("skill why", as_json) as answer, reach(PATIENCE_MS) as client:
         draft = _named(client, name, here(cwd), everywhere)
         answer.give(draft, _evidence(draft))
+
+
+@app.command()
+def place(
+    name: Name,
+    personal: Annotated[bool, typer.Option("--personal", help="In your home, for all projects.")] = False,
+    cwd: Cwd = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Write a draft where agents read it, after you have read it.
+
+    memd shows the whole file and asks. It writes .agents/skills/NAME/SKILL.md, and a link in .claude/skills if there is
+    a .claude folder. It overwrites no skill, and commits nothing. Agents read it when their next session starts.
+
+    \b
+    Examples:
+      memd skill place ship-version
+      memd skill place ship-version --personal
+    """
+    with CommandAnswer("skill place", as_json) as answer, reach(PATIENCE_MS) as client:
+        draft = _named(client, name, here(cwd), everywhere=False)
+        if draft.refused:
+            raise Refused(
+                f"memd makes no file of it: {draft.refused}", hint="`memd skill why NAME` shows what it rests on"
+            )
+        if draft.form == "line":
+            hint = "`memd skill show NAME` prints it: put it into AGENTS.md yourself"
+            raise InvalidRequest("this draft is a line, because no words of yours tell when it is wanted", hint=hint)
+        root = Path.home() if personal else repository_of(here(cwd))
+        if as_json or not sys.stdin.isatty():
+            raise Refused("a skill is an instruction to agents: read it in a terminal, and answer there")
+        say(_shown(draft))
+        typer.confirm(f"Write it below {root}?", abort=True, err=True)
+        made = list(place_skill(root, draft.name, draft.text))
+        answer.give(made, [f"wrote {plain_name(str(path))}" for path in made] or ["it is there already"])
 
 
 def _named(client: Client, name: str, cwd: str, everywhere: bool) -> SkillDraft:

@@ -11,6 +11,7 @@ import pytest
 
 from memd.protocol.event import Origin
 from tests.clients.conftest import Told
+from tests.clients.test_questions import answered
 from tests.conftest import RunningDaemon
 from tests.daemon.test_procedures import SessionEvents, release, session
 from tests.daemon.test_remote import finished
@@ -80,3 +81,52 @@ def test_documents_hidden_sessions_and_other_projects_count_nothing_K1(
     assert "nothing was repeated often enough" in memd("skill", "list", *where).text
     elsewhere = ("--cwd", str(tmp_path))
     assert "ship" not in memd("skill", "list", *elsewhere).text
+
+
+def test_a_skill_is_written_after_a_yes_and_overwrites_nothing_K1(
+    daemon: RunningDaemon, memd: Callable[..., Told], orchard: Path, tmp_path: Path
+) -> None:
+    captured(daemon, orchard, release("a", 1), release("b", 2), release("c", 3))
+    place = ("skill", "place", "ship-version", "--cwd", str(orchard))
+    file = orchard / ".agents" / "skills" / "ship-version" / "SKILL.md"
+    without_terminal = memd(*place)
+    assert without_terminal.code == 7 and "read it in a terminal" in without_terminal.errors
+    code, text = answered(daemon.environment, "n\n", *place)
+    assert code == 130 and "1. `./scripts/freeze.sh <word>`" in text and not file.exists()
+    (orchard / ".claude").mkdir()
+    code, text = answered(daemon.environment, "y\n", *place)
+    shown = memd("skill", "show", *place[2:]).text
+    assert (
+        code == 0
+        and shown == f"{file.read_text(encoding='utf-8')}.agents/skills/ship-version/SKILL.md says it already\n"
+    )
+    assert "ship-version" not in memd("skill", "list", "--cwd", str(orchard)).text
+    link = orchard / ".claude" / "skills" / "ship-version"
+    assert link.is_symlink() and (link / "SKILL.md").samefile(file)
+    status = subprocess.run(["git", "status", "--short"], cwd=orchard, capture_output=True, text=True, check=True)
+    assert status.stdout.split() == ["??", ".agents/", "??", ".claude/"], "nothing is added or committed"
+    assert "it is there already" in answered(daemon.environment, "y\n", *place)[1]
+    file.write_text("mine\n", encoding="utf-8")
+    code, text = answered(daemon.environment, "y\n", *place)
+    assert code == 7 and "is taken" in text and file.read_text(encoding="utf-8") == "mine\n"
+
+
+def test_a_skill_leaves_no_repository_through_a_link_K1(
+    daemon: RunningDaemon, memd: Callable[..., Told], orchard: Path, tmp_path: Path
+) -> None:
+    captured(daemon, orchard, release("a", 1), release("b", 2), release("c", 3))
+    (tmp_path / "elsewhere").mkdir()
+    (orchard / ".agents").symlink_to(tmp_path / "elsewhere")
+    code, text = answered(daemon.environment, "y\n", "skill", "place", "ship-version", "--cwd", str(orchard))
+    assert code == 7 and "leads out of" in text and list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_line_for_the_rules_is_not_written_as_a_skill_K1(
+    daemon: RunningDaemon, memd: Callable[..., Told], orchard: Path
+) -> None:
+    asks = ("Fix the lamp", "The table is slow", "Add a field", "Write the mail")
+    captured(daemon, orchard, *(release(f"s{day}", day, ask) for day, ask in enumerate(asks, 1)))
+    (draft,) = json.loads(memd("skill", "list", "--cwd", str(orchard), "--json").text)["data"]["skills"]
+    assert draft["form"] == "line" and draft["text"].startswith("- In this order: ")
+    code, text = answered(daemon.environment, "y\n", "skill", "place", draft["id"][:8], "--cwd", str(orchard))
+    assert code == 2 and "AGENTS.md yourself" in text

@@ -20,7 +20,8 @@ STATED = 0.75
 def instructions(root: Path) -> dict[str, str]:
     """Return the texts of a project's instructions by their paths from its root, without those that can't be read."""
     names = [*FILES, *(str(Path(folder) / name / SKILL_FILE) for folder in FOLDERS for name in _skills(root / folder))]
-    texts = ((name, _text(root / name)) for name in names)
+    once = {(root / name).resolve(): name for name in reversed(names)}  # a skill may be linked from another folder
+    texts = ((name, _text(root / name)) for name in reversed(once.values()))
     return {name: text for name, text in texts if text}
 
 

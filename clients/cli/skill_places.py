@@ -1,0 +1,81 @@
+"""Where the files of skills lie: one folder that most agents read, and a link where Claude Code looks (K1).
+
+Invariants: a file that memd did not write, or that was changed, is never overwritten; nothing is written through a link
+that leads out of the folder that the user chose.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from ...protocol.errors import InvalidRequest, Refused
+
+SHARED = Path(".agents/skills")
+"""Read by Codex, Gemini CLI, opencode, pi and others, in a home and in a repository."""
+
+CLAUDE = Path(".claude")
+FILE = "SKILL.md"
+
+
+def repository_of(folder: str) -> Path:
+    """Return the nearest folder with a `.git`. Raises InvalidRequest."""
+    here = Path(folder)
+    root = next((place for place in (here, *here.parents) if (place / ".git").exists()), None)
+    if root is None:
+        hint = "run it in a checkout, or write for yourself with --personal"
+        raise InvalidRequest(f"{folder} is in no repository", hint=hint)
+    return root
+
+
+def place_skill(root: Path, name: str, text: str) -> Iterator[Path]:
+    """Write a skill below a repository or a home, and yield what was made; nothing if it is there as it would be.
+    Raises Refused for a name that is taken, InvalidRequest for a file that can't be written."""
+    file = _inside(root, SHARED / name) / FILE
+    try:
+        if not _is_written(file, text):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+            yield file
+        if (root / CLAUDE).is_dir():
+            yield from _linked(_inside(root, CLAUDE / "skills") / name, file)
+    except OSError as error:
+        raise InvalidRequest(
+            f"{file} can't be written: {error.strerror}", hint="copy what `memd skill show` prints"
+        ) from error
+
+
+def _inside(root: Path, below: Path) -> Path:
+    """Return a path whose links stay below the root. Raises Refused."""
+    path = root / below
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise Refused(f"{path} leads out of {root}", hint="remove the link, or copy the draft yourself")
+    return path
+
+
+def _is_written(file: Path, text: str) -> bool:
+    """Whether a skill is there as it would be written. Raises Refused for another one of its name."""
+    if not os.path.lexists(file.parent):
+        return False
+    with suppress(OSError):
+        if file.read_text(encoding="utf-8") == text:
+            return True
+    hint = "rename that one, or copy the draft yourself: `memd skill show` prints it"
+    raise Refused(f"the name {file.parent.name} is taken in {file.parent.parent}", hint=hint)
+
+
+def _linked(link: Path, file: Path) -> Iterator[Path]:
+    """Link to the folder of a skill, or copy it where links fail. Raises Refused for another one of its name."""
+    if os.path.lexists(link):
+        if link.resolve() != file.parent.resolve() and not _is_written(link / FILE, file.read_text(encoding="utf-8")):
+            raise Refused(f"the name {link.name} is taken in {link.parent}", hint="rename that one")
+        return
+    link.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        link.symlink_to(os.path.relpath(file.parent, link.parent), target_is_directory=True)
+    except OSError:
+        shutil.copytree(file.parent, link)
+    yield link
