@@ -19,7 +19,7 @@ from .wording import count
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-_MARKS = str.maketrans({"<": "\\<", "[": "\\[", "`": "'", "*": "\\*"})
+_MARKS = str.maketrans({"<": "\\<", "`": "'", "*": "\\*"})
 """Characters of captured text that Markdown would read as marks."""
 
 _CODE = re.compile("`([^`]+)`")
@@ -79,9 +79,13 @@ def markdown(told: WeeklyReport) -> Iterator[str]:
         yield f"## {_title(section)}"
         for line in section.lines:
             command = f" · `{plain(line.command)}`" if line.command else ""
-            yield f"{'  ' * line.level}- {plain(line.text).translate(_MARKS)}{command}"
+            yield f"{'  ' * line.level}- {_escaped(line.text)}{command}"
         if section.name == "needs":
             yield from ("", UNDECIDED)
+
+
+def _escaped(text: str) -> str:
+    return plain(text).translate(_MARKS).replace("](", "]\\(")
 
 
 def html(told: WeeklyReport) -> str:

@@ -51,7 +51,7 @@ def test_what_the_user_says_in_two_sessions_waits_in_the_inbox_after_curate_G3(d
             said(client, f"s{number}", f"2026-03-0{number + 1}", text)
         daemon.settle()
         dry = memd(daemon, "curate", "--dry-run")
-        assert "would propose 1 change" in dry.stdout and "you said it on 2026-03-01 and 2026-03-02" in dry.stdout, (
+        assert "would propose 1 change" in dry.stdout and "you said so on 2026-03-01 and 2026-03-02" in dry.stdout, (
             dry.stdout
         )
         assert not proposed(client)

@@ -97,7 +97,9 @@ def test_each_section_tells_who_did_what_G6(daemon: RunningDaemon, folder: Path)
     assert needs.lines[0].command == f"memd inbox accept {proposal[:8]}" and needs.lines[0].ids == (proposal,)
     beliefs = lines(told, "beliefs")
     assert beliefs[0].startswith("memd learnt ") and "about you" in beliefs[0]
-    assert any(line.startswith("You said “I prefer spaces") and "instead of “I prefer tabs" in line for line in beliefs)
+    assert any(
+        line.startswith("You said “I prefer spaces") and "which replaces “I prefer tabs" in line for line in beliefs
+    )
     assert not any("cello" in line for line in beliefs), "the question above tells it"
     assert list(markdown(told)).count(UNDECIDED) == 1 and "<code>memd inbox reject ID</code>" in html(told)
     assert "You said that “The pear table has an index on the harvest day.” is wrong" in beliefs
@@ -211,7 +213,7 @@ def test_an_operation_is_in_the_week_in_which_memd_committed_it_G6(living: Repor
     living.stores.commit([added(99, learned_at=living.now)])
     for number, week in enumerate(("2026-W01", "2026-W02")):
         told = lines(living.report(week), "beliefs")
-        assert told[0] == "memd learnt 2 records: 2 about you; 1 record was replaced or retired"
+        assert told[0] == "memd learnt 2 statements: 2 about you; 1 record was replaced or retired"
         assert told[1] == f"memd retired “The fact number {10 * number + 1} is a long one.”: it has moved"
         assert f"You said “The fact number {10 * number} is a long one.”" in told and len(told) == 3
     assert living.report().week == "2026-W03" and len(lines(living.report(), "beliefs")) == 2

@@ -428,8 +428,8 @@ def _let_go(record: Record, day: str, layer: Layer) -> tuple[PatchStep, ...]:
 
 
 def _days(instances: Sequence[EvidenceInstance]) -> str:
-    """Return the kinds and days of evidence in words: "you said it on 2026-01-03 and 2026-01-09; commit 0a1b2c3"."""
-    named = {"user": "you said it on ", "session": "an agent said it on "}
+    """Return the kinds and days of evidence in words: "you said so on 2026-01-03 and 2026-01-09; commit 0a1b2c3"."""
+    named = {"user": "you said so on ", "session": "an agent said so on "}
     parts: list[str] = []
     for kind in dict.fromkeys(instance.type for instance in instances):
         refs = sorted(instance.ref for instance in instances if instance.type == kind)

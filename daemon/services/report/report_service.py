@@ -14,6 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ....protocol.corrections import Inbox, Waiting
+from ....protocol.curation import CURATOR, MAINTAINER
 from ....protocol.document_links import LinkList
 from ....protocol.operation import PatchApplied, PatchGone, PatchTaken
 from ....protocol.record import LIVE, Record
@@ -46,8 +47,8 @@ UNBOUND = "unbound/"
 MARKDOWN = "markdown"
 """The host of imported documents."""
 
-WORDS, SHORT = 160, 90
-"""Most characters of a quoted statement, and of each of two in one line."""
+WHOLE, WORDS, SHORT = 600, 160, 90
+"""Most characters of a statement that the user decides about, of a quoted one, and of each of two in one line."""
 
 NEWS = 5
 """Most new statements that are told by their words."""
@@ -157,14 +158,14 @@ class ReportReader:
 
     def _patch(self, proposal: Waiting) -> str:
         record = self._stores.records.get(proposal.record)
-        place = self._place(record.pool) if record and record.pool != PERSONAL else ""
-        owner = f"the playbook of {place}" if place else "your own playbook"
+        place = self._place(record.pool) if record and record.pool != PERSONAL else "all your projects"
+        by = "memd" if proposal.by in ("", CURATOR, MAINTAINER) else proposal.by
         first = proposal.changes[0]
-        told = (
-            f"add {_quoted(first.new)}" if first.op in ("add", "promote") else cut(without_secrets(first.line), WORDS)
-        )
         rest = f", and {_count(len(proposal.changes) - 1, 'more change')}" if len(proposal.changes) > 1 else ""
-        return f"The {proposal.by or 'curator'} proposes for {owner}: {told}{rest}{_because(proposal.reason)}"
+        if first.op in ("add", "promote"):
+            return f"{by} proposes a rule for {place}: {_quoted(first.new, WHOLE)}{rest}{_because(proposal.reason)}"
+        told = cut(without_secrets(first.line), WHOLE)
+        return f"{by} proposes to change the rules of {place}: {told}{rest}{_because(proposal.reason)}"
 
     # --- what memd believes --------------------------------------------------------------------------------------
     def _beliefs(self) -> Iterator[ReportLine]:
@@ -190,7 +191,8 @@ class ReportReader:
         news.sort(key=_newsworthy)
         for record in news[:NEWS]:
             mark = "" if record.status == "active" else " (unconfirmed)"
-            yield ReportLine(text=f"{_said(record)} {_quoted(_as_said(record))}{mark}", ids=(record.id,))
+            where = "" if record.pool == PERSONAL else f" ({self._place(record.pool)})"
+            yield ReportLine(text=f"{_said(record)} {_quoted(_as_said(record))}{where}{mark}", ids=(record.id,))
 
     def _is_news(self, record: Record) -> bool:
         """Whether a new record is told by itself; what a session left open is among the work."""
@@ -207,7 +209,7 @@ class ReportReader:
         rest = f" and {sum(count for _, count in most[3:]):,} elsewhere" if len(most) > 3 else ""
         changes = self._changes
         confirmed = sum(row.verdict == "right" for row in changes.judged.values())
-        learnt = f"memd learnt {_count(total, 'record')}: {', '.join(places[:3])}{rest}" if counts else ""
+        learnt = f"memd learnt {_count(total, 'statement')}: {', '.join(places[:3])}{rest}" if counts else ""
         parts = (
             learnt,
             f"{_count(gone, 'record')} {'was' if gone == 1 else 'were'} replaced or retired" if gone else "",
@@ -247,7 +249,7 @@ class ReportReader:
             old, new = records.get(row.old), records.get(row.new)
             if old and new and old.status == "retired" and self._is_told(old) and self._is_told(new):
                 actor = "You accepted" if row.accepted else _said(new)
-                text = f"{actor} {self._words(new)} instead of {self._words(old)}"
+                text = f"{actor} {self._words(new)}, which replaces {self._words(old)}"
                 yield ReportLine(text=text, ids=(new.id, old.id), command=f"memd why {new.id[:8]}")
         for retired in reversed(self._changes.retired):
             record = self._stores.records.get(retired.id)
