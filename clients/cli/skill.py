@@ -74,7 +74,7 @@ def show(name: Name, everywhere: Everywhere = False, cwd: Cwd = None, as_json: J
 
 @app.command()
 def why(name: Name, everywhere: Everywhere = False, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
-    """Show what a draft rests on: each time, its session and how it ended.
+    """Show what a draft rests on: each time, and how it ended.
 
     \b
     Example:
