@@ -28,8 +28,8 @@ MOST: dict[SectionName, int] = {"needs": 5, "beliefs": 10, "work": 12, "old": 6,
 """Most lines of each section: with headings, blank lines and `UNDECIDED`, at most 60 in all."""
 
 UNDECIDED = (
-    "Nothing of this changes until you decide; agents follow a rule from when you accept it. "
-    "Refuse one: `memd inbox reject ID`. All with their reasons: `memd inbox`."
+    "Agents follow a rule from when you accept it; until you decide, nothing changes. "
+    "To refuse: `memd inbox reject ID`. The reasons: `memd inbox`."
 )
 """What a reader needs to know below the section `needs`."""
 
