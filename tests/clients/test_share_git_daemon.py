@@ -93,7 +93,7 @@ def test_a_copied_home_goes_on_in_a_partition_of_its_own_and_nothing_is_lost_H1(
         done = copy.push()
         assert done.renewed and done.partition != ada.partition
         copy.pull()
-        authors = {author.name: author for author in copy.client.shares().shares[0].authors if not author.own}
+        authors = {author.name: author for author in copy.share.authors if not author.own}
         assert authors["you, other copy"].live == 1
         assert "The barrel stands in row B." in {record.description for record in copy.client.list(limit=50).records}
     finally:
