@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -46,6 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_FOLDER))
 
 
+def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    """What the loader and the interpreter read only when a program starts, so that a forked one does not follow it."""
+    return {name: value for name, value in environment.items() if name.startswith(("LD_", "PYTHON"))}
+
+
 class RunningDaemon:
     """A daemon process in a home of its own; it can be killed and started again on the same home."""
 
@@ -59,7 +64,7 @@ class RunningDaemon:
 
     def start(self) -> None:
         """Start and wait until it answers."""
-        if self.through:
+        if self.through or _at_start(self.environment) != _at_start(os.environ):
             command = [*self.through, sys.executable, "-X", "faulthandler", "-m", "memd.daemon"]
             with self.errors.open("ab") as errors:
                 self.process = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stderr=errors)
