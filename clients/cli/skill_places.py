@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...protocol.errors import InvalidRequest, Refused
+from ...protocol.repository_folder import repository_folder
 
 SHARED = Path(".agents/skills")
 """Read by Codex, Gemini CLI, opencode, pi and others, in a home and in a repository."""
@@ -23,8 +24,7 @@ FILE = "SKILL.md"
 
 def repository_of(folder: str) -> Path:
     """Return the nearest folder with a `.git`. Raises InvalidRequest."""
-    here = Path(folder)
-    root = next((place for place in (here, *here.parents) if (place / ".git").exists()), None)
+    root = repository_folder(Path(folder))
     if root is None:
         hint = "run it in a checkout, or write for yourself with --personal"
         raise InvalidRequest(f"{folder} is in no repository", hint=hint)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...protocol.errors import InvalidRequest, NotFound
+from ...protocol.repository_folder import repository_folder
 from .transcript import Mark, Transcript
 
 if TYPE_CHECKING:  # it loads OpenSSL, which costs `memd status` 5 ms
@@ -146,7 +147,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 def instructions(environment: Mapping[str, str], cwd: Path) -> list[Path]:
     """Return the instruction files for agents: the user's, and those of the folders from `cwd` up."""
     homes = [agent.folder(environment).parent for agent in AGENTS.values()]
-    repository = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+    repository = repository_folder(cwd) or cwd
     inside = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(repository)]
     places = [folder / name for folder in (*homes, *inside) for name in _INSTRUCTIONS]
     return find_markdown([path for path in places if path.is_file()])

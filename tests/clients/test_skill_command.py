@@ -73,7 +73,8 @@ def test_documents_hidden_sessions_and_other_projects_count_nothing_K1(
     daemon: RunningDaemon, memd: Callable[..., Told], orchard: Path, tmp_path: Path
 ) -> None:
     captured(daemon, orchard, release("a", 1), release("b", 2), host="markdown")
-    captured(daemon, orchard, release("c", 3), release("d", 4), release("e", 5))
+    captured(daemon, orchard, release("c", 3), release("d", 4))
+    captured(daemon, orchard, release("e", 5), host="gemini-cli")
     where = ("--cwd", str(orchard))
     assert "3 times in 3 sessions" in memd("skill", "list", *where).text
     with daemon.client() as client:

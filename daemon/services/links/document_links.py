@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from ....protocol.document_links import DocumentState as State
+from ....protocol.repository_folder import repository_folder
 
 LIMIT = 2 * 1024 * 1024
 """Most bytes of a document that a link leads to."""
@@ -78,7 +79,7 @@ def anchors_of(root: Path, path: str) -> tuple[str, ...] | None:
 
 def root_of(file: Path) -> Path:
     """Return the top folder of the repository that a file lies in, or lay in; else the file's folder."""
-    return next((folder for folder in file.parents if os.path.lexists(folder / ".git")), file.parent)
+    return repository_folder(file.parent) or file.parent
 
 
 def state_of(

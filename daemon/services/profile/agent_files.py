@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from pathlib import Path
 
 from ....protocol.record import Record
+from ....protocol.repository_folder import repository_folder
 from ..playbook_belief import statement
 
 _BEGIN, _END = "<!-- memd:begin -->", "<!-- memd:end -->"
-_READ_BY = {"claude-code": "CLAUDE.md", "gemini": "GEMINI.md"}
+_READ_BY = {"claude-code": "CLAUDE.md", "gemini-cli": "GEMINI.md"}
 _DEFAULT = "AGENTS.md"
 """The file of every other host."""
 
@@ -30,24 +32,14 @@ def stated(document: str, cwd: str) -> Stated:
     if not document or not cwd:
         return NOTHING
     name = _READ_BY.get(document.partition(":")[0], _DEFAULT)
-    return NOTHING.union(*(_block(os.path.join(folder, name)) for folder in dict.fromkeys((cwd, _root(cwd)))))
+    here = Path(cwd)
+    folders = dict.fromkeys((here, repository_folder(here) or here))
+    return NOTHING.union(*(_block(str(folder / name)) for folder in folders))
 
 
 def is_stated(record: Record, lines: Stated) -> bool:
     """Whether a block has a record's statement."""
     return f"- {' '.join(statement(record).split())}" in lines
-
-
-@lru_cache(256)
-def _root(folder: str) -> str:
-    """Return the nearest folder with a `.git`, the folder itself without one."""
-    place = folder
-    while not os.path.exists(os.path.join(place, ".git")):
-        parent = os.path.dirname(place)
-        if parent == place:
-            return folder
-        place = parent
-    return place
 
 
 def _block(path: str) -> Stated:

@@ -10,14 +10,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from ....protocol.skills import SkillForm
 from .mining import Procedure, ProcedureStep, Round
 from .risks import risk
 from .steps import StepSeen
 from .tables import table
-
-Form = Literal["skill", "line"]
 
 SAME, SAME_NUMBER = 0.6, 0.8
 """Share of the rounds that have a word, from which the word itself is shown, and that of a word with a digit."""
@@ -45,7 +44,7 @@ class RenderedStep(NamedTuple):
 class RenderedProcedure(NamedTuple):
     """A procedure in words: of the form `skill` if its asks have words of their own, else of the form `line`."""
 
-    form: Form
+    form: SkillForm
     name: str
     asks: tuple[str, ...]
     programs: tuple[str, ...]
@@ -58,9 +57,10 @@ def draft(procedure: Procedure, other_asks: Sequence[str]) -> RenderedProcedure:
     asks = [text for each in procedure.rounds for text in _asks(each)]
     words = trigger_words(asks, other_asks)
     steps = tuple(_step(step, len(procedure.rounds)) for step in procedure.steps)
-    programs = tuple(dict.fromkeys(step.name.split()[0] for step in procedure.steps if step.own))
+    told = [step.name for step, words_of in zip(procedure.steps, steps, strict=True) if step.own and not words_of.risk]
+    programs = tuple(dict.fromkeys(name.split()[0] for name in told))
     quoted = tuple(_quotable(asks, words)) if words else ()
-    form: Form = "skill" if quoted else "line"
+    form: SkillForm = "skill" if quoted else "line"
     return RenderedProcedure(form, _name(words, procedure), quoted, programs, steps, tuple(_pitfalls(procedure)))
 
 

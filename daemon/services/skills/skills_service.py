@@ -1,7 +1,7 @@
 """Drafts of skills: procedures that a project's sessions repeated with success (K1).
 
 Invariants: nothing is written, neither in the journal nor in a file; only sessions count that memd captured or imported
-from a host of agents or from a shell; a session that is hidden, or that the caller may not hear, counts nowhere.
+from a host of agents; a session that is hidden, or that the caller may not hear, counts nowhere.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from ....protocol.repository_folder import repository_folder
 from ....protocol.skills import ListSkills, SkillDraft, SkillList, SkillRound, SkillStep
 from ....stages.batch import PERSONAL
 from ...projections.records import digest
@@ -22,8 +23,9 @@ from .rendering import RenderedProcedure, draft
 from .skill_text import skill_text, why_refused
 from .units import SessionEvents, WorkUnit, work_units
 
-HOSTS = frozenset(("claude-code", "codex", "pi", "gemini", "opencode", "cursor", "shell", "memd-node"))
-"""Hosts whose calls are the work of a person's agents or shell. Documents and exports are not."""
+HOSTS = frozenset(("claude-code", "codex", "pi", "gemini-cli"))
+"""Hosts whose calls are the work of a person's agents. Documents and exports are not; a shell has no requests that
+divide its work."""
 
 SESSIONS = 400
 """Newest sessions of a project that are read."""
@@ -80,7 +82,7 @@ def _instructions(sessions: Sequence[SessionEntry]) -> dict[str, str]:
     folder = next((Path(entry.opened.origin.cwd) for entry in reversed(sessions) if entry.opened.origin.cwd), None)
     if folder is None:
         return {}
-    root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    root = repository_folder(folder)
     return instructions(root) if root else {}
 
 
