@@ -116,7 +116,7 @@ def _planted(draft: SkillDraft, planted: Sequence[PlantedProcedure]) -> str:
 def _drafts(owner: OwnerHistory) -> list[SkillDraft]:
     """Capture the sessions of an owner in a home of its own, and return what memd drafts."""
     with empty_home({"MEMD_IDLE_S": "1000000"}) as (home, environment):
-        folders = {name: _repository(home.data.parent / name, files) for name, files in owner.repositories.items()}
+        folders = {name: repository_with(home.data.parent / name, files) for name, files in owner.repositories.items()}
         with running(home, environment) as client:
             for session, events in captured(owner.sessions):
                 origin = Origin(host="claude-code", session=session.id, cwd=folders[session.repository], live=False)
@@ -124,7 +124,8 @@ def _drafts(owner: OwnerHistory) -> list[SkillDraft]:
             return list(client.skills(everywhere=True).skills)
 
 
-def _repository(folder: Path, files: Mapping[str, str]) -> str:
+def repository_with(folder: Path, files: Mapping[str, str]) -> str:
+    """Make a git repository with files, and return its path; a path that leads out of it is left out."""
     path = new_repository(folder)
     for name, text in files.items():
         file = folder / name

@@ -21,7 +21,7 @@ def instructions(root: Path) -> dict[str, str]:
     """Return the texts of a project's instructions by their paths from its root, without those that can't be read."""
     names = [*FILES, *(str(Path(folder) / name / SKILL_FILE) for folder in FOLDERS for name in _skills(root / folder))]
     once = {(root / name).resolve(): name for name in reversed(names)}  # a skill may be linked from another folder
-    texts = ((name, _text(root / name)) for name in reversed(once.values()))
+    texts = ((name, read_text(root / name)) for name in reversed(once.values()))
     return {name: text for name, text in texts if text}
 
 
@@ -32,7 +32,8 @@ def _skills(folder: Path) -> Iterable[str]:
         return ()
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the beginning of a file, "" if it can't be read."""
     try:
         with path.open("rb") as file:
             return file.read(BYTES).decode("utf-8", "replace")

@@ -13,6 +13,11 @@ _RISKS = {
 }
 
 
-def risk(command: str) -> str:
-    """Return why a command is risky, "" if nothing in it is known to be."""
-    return next((reason for reason, pattern in _RISKS.items() if pattern.search(command)), "")
+_MAY_FETCH = "may fetch a tool and run it"
+
+
+def risk(command: str, is_projects: bool = False) -> str:
+    """Return why a command is risky, "" if nothing in it is known to be. `is_projects`: the project's files name the
+    tool that it runs."""
+    reasons = (reason for reason, pattern in _RISKS.items() if pattern.search(command))
+    return next((reason for reason in reasons if not (is_projects and reason == _MAY_FETCH)), "")

@@ -19,6 +19,7 @@ from ...projections.stores import Stores
 from ..service import Caller, Handler, Handlers, Service
 from .instructions import instructions, stated_in
 from .mining import Procedure, procedures
+from .project_files import known_words
 from .rendering import RenderedProcedure, draft
 from .skill_text import skill_text, why_refused
 from .units import SessionEvents, WorkUnit, work_units
@@ -53,7 +54,7 @@ class SkillsService(Service):
         for pool in pools:
             work = list(work_units(self._read(by_pool[pool])))
             units += len(work)
-            found += _drafts(pool, work, _instructions(by_pool[pool]))
+            found += _drafts(pool, work, _folder(by_pool[pool]))
         kept = [each for each in found if request.known or not each.stated_in]
         kept = [each for each in kept if not wanted or wanted in (each.name, each.id[: len(wanted)])]
         kept.sort(key=lambda each: (bool(each.stated_in), bool(each.refused), -len(each.rounds), each.id))
@@ -77,20 +78,20 @@ def _by_pool(stores: Stores, caller: Caller) -> dict[str, list[SessionEntry]]:
     return {pool: list(reversed(list(islice(entries, SESSIONS)))) for pool, entries in found.items()}
 
 
-def _instructions(sessions: Sequence[SessionEntry]) -> dict[str, str]:
-    """Return what the project of the newest session tells its agents; nothing without a repository."""
+def _folder(sessions: Sequence[SessionEntry]) -> Path | None:
+    """Return the repository of the newest session with a folder, None without one."""
     folder = next((Path(entry.opened.origin.cwd) for entry in reversed(sessions) if entry.opened.origin.cwd), None)
-    if folder is None:
-        return {}
-    root = repository_folder(folder)
-    return instructions(root) if root else {}
+    return folder and repository_folder(folder)
 
 
-def _drafts(pool: str, units: Sequence[WorkUnit], texts: dict[str, str]) -> Iterator[SkillDraft]:
+def _drafts(pool: str, units: Sequence[WorkUnit], root: Path | None) -> Iterator[SkillDraft]:
+    texts, known = instructions(root) if root else {}, known_words(root)
+    foreign = frozenset[str]().union(*(unit.foreign for unit in units))
     for procedure in procedures(units):
         done = {round.unit.turns[0] for round in procedure.rounds}
         others = [unit.asks[0].text for unit in units if unit.asks and unit.turns[0] not in done]
-        yield _draft(pool, procedure, draft(procedure, others), tuple(stated_in(procedure.own, texts)))
+        words = draft(procedure, others, known, foreign)
+        yield _draft(pool, procedure, words, tuple(stated_in(procedure.own, texts)))
 
 
 def _draft(pool: str, procedure: Procedure, words: RenderedProcedure, stated: tuple[str, ...]) -> SkillDraft:

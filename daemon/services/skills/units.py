@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from ....protocol.event import ARGUMENT_LIMIT, AnyEvent, Checked, Committed, Interrupted, Ran, Said, ToolCalled
 from ....protocol.tool_calls import command_of, edited_path
+from .foreign_files import foreign_files
 from .steps import StepSeen, command_steps, edit_step
 from .tables import table
 
@@ -35,7 +36,8 @@ class Ask(NamedTuple):
 
 
 class WorkUnit(NamedTuple):
-    """A unit of work. `document`: its session; `day`: of its first event; `asks`: the turns that began it."""
+    """A unit of work. `document`: its session; `day`: of its first event; `asks`: the turns that began it;
+    `foreign`: the files that it wrote after it had read a page."""
 
     document: str
     day: str
@@ -43,6 +45,7 @@ class WorkUnit(NamedTuple):
     steps: tuple[StepSeen, ...]
     turns: tuple[str, ...]
     end: End
+    foreign: frozenset[str] = frozenset()
 
 
 class SessionEvents(NamedTuple):
@@ -66,7 +69,7 @@ def _units(session: SessionEvents) -> Iterator[WorkUnit]:
     for number, part in enumerate(parts):
         following = parts[number + 1][0] if number + 1 < len(parts) else None
         unit = _unit(session.document, part, following.text if isinstance(following, Said) else "")
-        if unit.steps:
+        if unit.steps or unit.foreign:
             yield unit
 
 
@@ -96,6 +99,7 @@ def _unit(document: str, events: Sequence[AnyEvent], following: str) -> WorkUnit
         steps=tuple(step for step in seen if step.outcome != "refused"),
         turns=tuple(event.turn for event in events),
         end=_end(events, seen, following),
+        foreign=frozenset(foreign_files(events)),
     )
 
 

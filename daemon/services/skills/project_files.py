@@ -1,0 +1,27 @@
+"""Tells which words a project's own files have: its paths, and the words of the files that define commands (K1)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+
+from .instructions import read_text
+from .shown_words import Known
+from .tables import table
+
+_MANIFESTS = table("shell")["manifests"].split()
+_WORD = re.compile(r"[\w@/.:-]+")
+
+
+def known_words(root: Path | None) -> Known:
+    """Return whether a project has a word. Without a project none is known; no path out of the project is."""
+    if root is None:
+        return lambda word: False
+    named = frozenset(word.strip(".:") for name in _MANIFESTS for word in _WORD.findall(read_text(root / name)))
+
+    def is_known(word: str) -> bool:
+        path = PurePosixPath(word)
+        is_inside = bool(path.parts) and not path.is_absolute() and not any(part.startswith(".") for part in path.parts)
+        return word in named or (is_inside and (root / path).exists())
+
+    return is_known

@@ -1,0 +1,60 @@
+"""Decides which words of a command may stand in a file that agents obey (K1).
+
+A name that a stranger chose can spell an order, a secret or a way out of the project. So a word stays only if it is
+short and of one or two parts, or if the project's own files have it. Of arguments that no file has, two a command stay.
+What does not stay is `<word>`, `<path>`, `<option>`, or `<text>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+Known = Callable[[str], bool]
+"""Whether the project has a path, or names a word where it defines commands."""
+
+FREE = 2
+"""Most arguments of a command that stay though no file of the project has them."""
+
+_PART = r"(?:[A-Za-z]{1,15}\d{0,3})"
+_SIMPLE = re.compile(rf"{_PART}(?:[_-]{_PART})?|\d{{1,5}}(?:\.\d{{1,3}})?", re.ASCII)
+_OPTION = re.compile(rf"-[A-Za-z]{{1,4}}\d?|--?{_PART}(?:-{_PART})?", re.ASCII)
+_NAME = re.compile(rf"\.?{_PART}(?:[_.-]{_PART})?(?:\.\w{{1,5}})?", re.ASCII)
+_ENDING = re.compile(r"\.[A-Za-z]\w{0,4}$")
+
+
+def placeholder(word: str) -> str:
+    """Return what stands for a word."""
+    if not word:
+        return "<text>"
+    if word.startswith("-"):
+        return "<option>"
+    return "<path>" if "/" in word or _ENDING.search(word) else "<word>"
+
+
+def shown_words(words: Sequence[str], known: Known) -> Iterator[str]:
+    """Yield the words behind a program as they may be shown; placeholders stay."""
+    left = FREE
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and not word.startswith("<"):
+            yield f"{_shown(name, known)}={placeholder(value)}"
+        elif word.startswith(("-", "<")) or known(word):
+            yield _shown(word, known)
+        else:
+            yield _shown(word, known) if left > 0 else placeholder(word)
+            left -= 1
+
+
+def _shown(word: str, known: Known) -> str:
+    return word if word.startswith("<") or _is_plain(word) or known(word) else placeholder(word)
+
+
+def _is_plain(word: str) -> bool:
+    """Whether a word is short and of one or two parts; of a path each part, without hidden folders and ways out."""
+    if word.startswith("-"):
+        return _OPTION.fullmatch(word) is not None
+    if "/" not in word and not _ENDING.search(word):
+        return _SIMPLE.fullmatch(word) is not None
+    parts = word.removeprefix("./").rstrip("/").split("/")
+    return len(parts) <= 4 and all(_NAME.fullmatch(part) and not part.startswith(".") for part in parts)
