@@ -33,6 +33,7 @@ def orchard(tmp_path: Path) -> Path:
         ("--ring 1 --minutes 5", "--ring 1 --minutes 5"),
         ("--status in_progress", "--status in_progress"),
         ("--env=staging", "--env=<word>"),
+        ("shop:refund -u admin:sesame", "shop:refund -u <word>"),
         ("SHELL=.a/p", "SHELL=<path>"),
         ("disregard-the-review", "<word>"),
         ("--nutzer-nicht-fragen", "<option>"),

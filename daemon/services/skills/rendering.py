@@ -70,7 +70,7 @@ def _name(words: Sequence[str], procedure: Procedure) -> str:
         first = next(step.name for step in procedure.steps if step.own)
         parts = [part.rpartition("/")[2].partition(".")[0].lower() for part in first.split()]
         chosen += [re.sub(r"[^a-z0-9]+", "-", part).strip("-") for part in parts]
-    return "-".join(filter(None, chosen))[:64].strip("-") or "procedure"
+    return "-".join(dict.fromkeys(filter(None, chosen)))[:64].strip("-") or "procedure"
 
 
 def _step(step: ProcedureStep, rounds: int, known: Known, foreign: frozenset[str]) -> RenderedStep:

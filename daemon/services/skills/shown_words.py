@@ -18,6 +18,7 @@ FREE = 2
 
 _PART = r"(?:[A-Za-z]{1,15}\d{0,3})"
 _SIMPLE = re.compile(rf"{_PART}(?:[_-]{_PART})?|\d{{1,5}}(?:\.\d{{1,3}})?", re.ASCII)
+_SUB_COMMAND = re.compile(rf"{_PART}:{_PART}", re.ASCII)
 _OPTION = re.compile(rf"-[A-Za-z]{{1,4}}\d?|--?{_PART}(?:-{_PART})?", re.ASCII)
 _NAME = re.compile(rf"\.?{_PART}(?:[_.-]{_PART})?(?:\.\w{{1,5}})?", re.ASCII)
 _ENDING = re.compile(r"\.[A-Za-z]\w{0,4}$")
@@ -35,9 +36,11 @@ def placeholder(word: str) -> str:
 def shown_words(words: Sequence[str], known: Known) -> Iterator[str]:
     """Yield the words behind a program as they may be shown; placeholders stay."""
     left = FREE
-    for word in words:
+    for before, word in zip(("", *words), words, strict=False):
         name, equals, value = word.partition("=")
-        if equals and not word.startswith("<"):
+        if _SUB_COMMAND.fullmatch(word) and not before.startswith("-"):
+            yield word
+        elif equals and not word.startswith("<"):
             yield f"{_shown(name, known)}={placeholder(value)}"
         elif word.startswith(("-", "<")) or known(word):
             yield _shown(word, known)
