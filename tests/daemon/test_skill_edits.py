@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -127,6 +128,16 @@ def test_steps_that_share_none_score_zero_K3(done: list[str], steps: tuple[str, 
 @given(STEPS, STEPS)
 def test_a_score_is_a_share_and_takes_no_sides_K3(one: tuple[str, ...], other: tuple[str, ...]) -> None:
     assert 0 <= score(one, other) <= 1 and score(one, other) == score(other, one)
+
+
+@given(st.lists(NAMES, max_size=6), STEPS)
+def test_a_score_is_by_the_longest_selection_in_order_K3(one: list[str], other: tuple[str, ...]) -> None:
+    def is_in_order(chosen: Sequence[str]) -> bool:
+        rest = iter(other)
+        return all(name in rest for name in chosen)
+
+    longest = max(size for size in range(len(one) + 1) if any(map(is_in_order, combinations(one, size))))
+    assert score(one, other) == (2 * longest / (len(one) + len(other)) if one or other else 1)
 
 
 def test_a_score_counts_steps_in_order_K3() -> None:
