@@ -1,4 +1,5 @@
-"""Weeks of work with planted procedures and look-alikes (K1): which of them memd drafts as skills."""
+"""Weeks of work with planted procedures and look-alikes: which of them memd drafts as skills (K1), and which edits of
+such a skill it accepts (K3)."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ from ...protocol.event import (
     ToolCalled,
 )
 from ...protocol.skills import SkillDraft
-from .measurement import BenchOptions, DataMissing, Figure, PartResult, at_least
+from .measurement import BenchOptions, DataMissing, Figure, PartResult, at_least, at_most, share
 from .session_data import new_repository
-from .temporary_daemon import empty_home, running
+from .temporary_daemon import empty_home, measure, running
 
 FOLDER = "owners"
 HALF = 0.5
@@ -72,11 +73,34 @@ class OwnerHistory(msgspec.Struct):
     planted: list[PlantedProcedure] = []
 
 
+class StartTrials(msgspec.Struct):
+    """Trials of edits from one start. `worse`: accepted ones that fit the rounds outside the train set worse;
+    `worse_unseen`: accepted ones that fit those worse which the gate did not see either; `plain…`: the same if a
+    strictly better mean were enough."""
+
+    trials: int
+    accepted: int
+    worse: int
+    worse_unseen: int
+    plain: int
+    plain_worse: int
+    plain_worse_unseen: int
+
+
+class EditTrials(msgspec.Struct):
+    """The reply of `try-skill-edits`."""
+
+    procedures: int
+    starts: dict[str, StartTrials]
+
+
+STARTS = {"good": "a good skill", "missing": "a step is missing", "junk": "a foreign step inside"}
+"""The starts of the trials in words."""
+
+
 def procedures(options: BenchOptions) -> PartResult:
     """Planted procedures that memd drafts, and drafts that are planted procedures."""
-    files = sorted(options.find(FOLDER).glob("[0-9]*.json"))
-    if not files:
-        raise DataMissing(f"there is no owner in {options.find(FOLDER)}")
+    files = _files(options)
     planted = found = drafts = right = sessions = 0
     details: list[str] = []
     for file in files[:3] if options.quick else files:
@@ -103,6 +127,38 @@ def procedures(options: BenchOptions) -> PartResult:
         shows_not="whether an agent does better with a draft",
         notes=tuple(details),
     )
+
+
+def edits(options: BenchOptions) -> PartResult:
+    """Edits of skills that are accepted by held-out rounds, and how many of all trials end in a worse skill."""
+    folder = _files(options)[0].parent.resolve()
+    with empty_home() as (_, environment):
+        reply = measure(environment, "try-skill-edits", str(folder))
+    tried = msgspec.json.decode(reply, type=EditTrials)
+    starts = tried.starts.values()
+    total = sum(start.trials for start in starts)
+
+    def of_all(name: str, count: int, bound: float | None = None) -> Figure:
+        return share(name, count, total, at_most(bound) if bound is not None else None)
+
+    return PartResult(
+        (
+            *(share(f"accepted, {STARTS[name]}", each.accepted, each.trials) for name, each in tried.starts.items()),
+            of_all("all trials that end worse outside the train set", sum(each.worse for each in starts), 0.05),
+            of_all("  by a better mean alone", sum(each.plain_worse for each in starts)),
+            of_all("all trials that end worse in unseen rounds", sum(each.worse_unseen for each in starts), 0.05),
+            of_all("  by a better mean alone", sum(each.plain_worse_unseen for each in starts)),
+        ),
+        shows_not="whether an agent does better with an accepted edit; other edits than those of the search",
+        notes=(f"{tried.procedures} procedures have enough rounds that ended well",),
+    )
+
+
+def _files(options: BenchOptions) -> list[Path]:
+    """Return the files of the owners. Raises DataMissing."""
+    if files := sorted(options.find(FOLDER).glob("[0-9]*.json")):
+        return files
+    raise DataMissing(f"there is no owner in {options.find(FOLDER)}")
 
 
 def _planted(draft: SkillDraft, planted: Sequence[PlantedProcedure]) -> str:

@@ -114,6 +114,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "perfect": perfect_reader.perfect,
         "rules": planted_rules.rules,
         "skills": repeated_work.procedures,
+        "skill-edits": repeated_work.edits,
     },
     "everyday": {"lines": everyday.everyday},
     "languages": {"sessions": languages.sessions},
