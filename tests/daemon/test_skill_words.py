@@ -31,7 +31,8 @@ def orchard(tmp_path: Path) -> Path:
     [
         ("compose up", "compose up"),
         ("--ring 1 --minutes 5", "--ring 1 --minutes 5"),
-        ("--status in_progress", "--status in_progress"),
+        ("--status in_progress", "--status <word>"),
+        ("unlock_all_the_doors_now.py", "<path>"),
         ("--env=staging", "--env=<word>"),
         ("shop:refund -u admin:sesame", "shop:refund -u <word>"),
         ("SHELL=.a/p", "SHELL=<path>"),

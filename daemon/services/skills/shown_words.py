@@ -1,8 +1,9 @@
 """Decides which words of a command may stand in a file that agents obey (K1).
 
 A name that a stranger chose can spell an order, a secret or a way out of the project. So a word stays only if it is
-short and of one or two parts, or if the project's own files have it. Of arguments that no file has, two a command stay.
-What does not stay is `<word>`, `<path>`, `<option>`, or `<text>`.
+short and of one or two parts, or if the project's own files have it and it is no sentence. Of arguments that no file
+has, two a command stay, and of values of options only numbers. What does not stay is `<word>`, `<path>`, `<option>`, or
+`<text>`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ _SIMPLE = re.compile(rf"{_PART}(?:[_-]{_PART})?|\d{{1,5}}(?:\.\d{{1,3}})?", re.A
 _SUB_COMMAND = re.compile(rf"{_PART}:{_PART}", re.ASCII)
 _OPTION = re.compile(rf"-[A-Za-z]{{1,4}}\d?|--?{_PART}(?:-{_PART})?", re.ASCII)
 _NAME = re.compile(rf"\.?{_PART}(?:[_.-]{_PART})?(?:\.\w{{1,5}})?", re.ASCII)
+_NUMBER = re.compile(r"\d{1,5}(?:\.\d{1,3})?", re.ASCII)
+_PARTS = re.compile(r"[^\W\d_]+")
+MOST_PARTS = 4
+"""Most words in one part of a path, or in a name, that the project's files have."""
+
 _ENDING = re.compile(r"\.[A-Za-z]\w{0,4}$")
 
 
@@ -42,15 +48,22 @@ def shown_words(words: Sequence[str], known: Known) -> Iterator[str]:
             yield word
         elif equals and not word.startswith("<"):
             yield f"{_shown(name, known)}={placeholder(value)}"
-        elif word.startswith(("-", "<")) or known(word):
+        elif word.startswith(("-", "<")) or _is_known(word, known):
             yield _shown(word, known)
+        elif before.startswith("-"):
+            yield word if _NUMBER.fullmatch(word) else placeholder(word)
         else:
             yield _shown(word, known) if left > 0 else placeholder(word)
             left -= 1
 
 
 def _shown(word: str, known: Known) -> str:
-    return word if word.startswith("<") or _is_plain(word) or known(word) else placeholder(word)
+    return word if word.startswith("<") or _is_plain(word) or _is_known(word, known) else placeholder(word)
+
+
+def _is_known(word: str, known: Known) -> bool:
+    is_short = all(len(_PARTS.findall(part.partition(".")[0])) <= MOST_PARTS for part in word.split("/"))
+    return is_short and known(word)
 
 
 def _is_plain(word: str) -> bool:
