@@ -215,11 +215,13 @@ class PatchStep(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
     """A proposal waits for the user: an agent asks to forget `record`, `against` contradicts it (T13), `record` says
-    what `against` says (T12), or a role proposes a patch of these steps (G2), whose first one changes `record`. `label`
-    and `reason` come from the rule that found it."""
+    what `against` says (T12), a role proposes a patch of these steps (G2), whose first one changes `record`, or memd
+    proposes the draft `record` as a skill, or to retire the skill of `record` (K1, K2). `label` and `reason` come from
+    the rule that found it. `pool`, `own`, `rounds`: of a draft its pool, the digests of its own steps, and how often it
+    had been done."""
 
     id: str
-    what: Literal["forget", "conflict", "duplicate", "patch"]
+    what: Literal["forget", "conflict", "duplicate", "patch", "skill", "skill_retire"]
     record: str
     against: str = ""
     document: str = ""
@@ -227,6 +229,9 @@ class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
     label: str = ""
     reason: str = ""
     steps: tuple[PatchStep, ...] = ()
+    pool: str = ""
+    own: tuple[str, ...] = ()
+    rounds: int = 0
 
 
 class ChangeDecided(Operation, tag="decided", frozen=True, kw_only=True):
@@ -560,6 +565,18 @@ class PolicySet(Operation, tag="policy_set", frozen=True, kw_only=True):
     accepted: bool = False
 
 
+class SkillRevised(Operation, tag="skill_revised", frozen=True, kw_only=True):
+    """The file of a skill, whose record names its path, has other bytes (K2). `sha`: their SHA-256, "" if the file is
+    gone; `by`: memd placed or tuned it, or retired it, or somebody else changed it; `own`: as in a proposal."""
+
+    record: str
+    sha: str
+    by: Literal["placed", "tuned", "retired", "user"]
+    pool: str = ""
+    own: tuple[str, ...] = ()
+    rounds: int = 0
+
+
 class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):
     """Both logs are verified up to these headers (seq and hash); a start verifies only later entries."""
 
@@ -583,7 +600,7 @@ _Forgetting = Redacted | Purged | Erased | Rebased
 _Decay = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
 _Remote = RemoteConsented | RemoteReserved | RemoteSettled
 _Sharing = ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged
-_Policy = PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet
+_Policy = PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised
 _Memory = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay
 AnyOperation = _Memory | _Remote | _Sharing | _Policy | Checkpoint | Unknown
 

@@ -59,7 +59,7 @@ from .share import (
     ReviewShare,
     TakePartition,
 )
-from .skills import ListSkills
+from .skills import ListSkills, PlaceSkill, ProposeSkills, RetireSkill, TuneSkill
 from .state import ChangeState, GetState
 from .weekly_report import GetReport
 
@@ -354,11 +354,13 @@ _Sharing = (
     | GetShareLog
 )
 _Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi | Curate | GetReport
-_Policy = GetPolicy | CheckPolicy | AcceptPolicy | ListSkills
+_Policy = GetPolicy | CheckPolicy | AcceptPolicy
+_Skills = ListSkills | PlaceSkill | RetireSkill | ProposeSkills | TuneSkill
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
-AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Sharing | _Governance | _Policy | _Stores | _Daemon
+_Shared = _Sharing | _Governance | _Policy | _Skills
+AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Shared | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})
 """Requests that memd answers from memory; a client waits a shorter time for them."""

@@ -1,7 +1,8 @@
 """Skills: procedures that sessions repeated with success, as drafts of files for agents (K1).
 
-Invariants: a draft is made at each request from what was captured, and nothing is stored; what documents, the results
-of tools or an agent's words say is in no draft; a draft says nothing that no round of its evidence had.
+Invariants: a draft is made at each request from what was captured, and is not stored; what documents, the results of
+tools or an agent's words say is in no draft; a draft says nothing that no round of its evidence had. The file of a
+skill is the user's: memd stores where it lies and its hash, and counts how it is used (K2).
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .request_fields import ScopedRequest
+from .request_fields import Request, ScopedRequest
 
 SkillForm = Literal["skill", "line"]
 """`skill`: a file of its own; `line`: a line for AGENTS.md, where no words of the user tell when it is wanted."""
 
 RoundEnd = Literal["good", "unknown"]
+UseEnd = Literal["good", "bad", "unknown"]
+UseKind = Literal["called", "read", "without"]
+"""`called`: by its name; `read`: an agent read the file; `without`: its steps were done without it."""
+
+Rung = Literal["placed", "verified", "honed", "tuned"]
+"""What is known of a placed skill: nothing; that it works; that it works since an edit; that held-out work agreed."""
 
 
 class ListSkills(ScopedRequest, tag="skills", frozen=True, kw_only=True):
@@ -66,11 +73,108 @@ class SkillDraft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stated_in: tuple[str, ...] = ()
     refused: str = ""
     text: str = ""
+    rejected: bool = False
+
+
+class SkillUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One time that a placed skill was used, or its steps were done without it, and how that work ended."""
+
+    document: str
+    turn: str
+    day: str
+    how: UseKind
+    end: UseEnd = "unknown"
+
+
+class SkillRevision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A state of a skill's file. `sha`: SHA-256, "" if it was gone; `at`: microseconds."""
+
+    sha: str
+    by: Literal["placed", "tuned", "retired", "user"]
+    at: int
+
+
+class PlacedSkill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A skill that the user placed. `id`: of its record; `path`: of its file;
+    `uses`, `good`, `bad`: since it was placed, by its name or by reading it; `without`: times that its steps were done
+    without it; `fell`: why it stands a rung lower; `retire`: why memd would retire it, "" for no reason; `better`: a
+    text of the file that mends it, "" for none; `gone`: steps that name something that is gone."""
+
+    id: str
+    pool: str
+    name: str
+    path: str
+    rung: Rung
+    uses: int = 0
+    good: int = 0
+    bad: int = 0
+    without: int = 0
+    last_used: str = ""
+    fell: str = ""
+    retire: str = ""
+    better: str = ""
+    gone: tuple[str, ...] = ()
+    revisions: tuple[SkillRevision, ...] = ()
+    history: tuple[SkillUse, ...] = ()
+
+
+class PlaceSkill(ScopedRequest, tag="place_skill", frozen=True, kw_only=True):
+    """Store that the user placed a draft as a file, or that a skill's file has other bytes. `name`: the draft's name or
+    the beginning of its id, or a placed skill's; `path`: of the file, absolute; `sha`: SHA-256 of its bytes, in hex."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    path: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+    sha: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    tuned: bool = False
+
+
+class RetireSkill(ScopedRequest, tag="retire_skill", frozen=True, kw_only=True):
+    """Store that the user took a placed skill away; `name`: its name or the beginning of its id."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+
+
+class ProposeSkills(Request, tag="propose_skills", frozen=True, kw_only=True):
+    """Put drafts, and placed skills to retire, in the inbox, as memd does each week (K1, K2). `dry_run`: write none."""
+
+    dry_run: bool = False
+
+
+class SkillProposals(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `propose_skills`. `proposed`: name and reason of each; `left_out`: why others are not, and how many."""
+
+    proposed: tuple[tuple[str, str], ...]
+    left_out: tuple[tuple[str, int], ...] = ()
+    dry_run: bool = False
+
+
+class TuneSkill(ScopedRequest, tag="tune_skill", frozen=True, kw_only=True):
+    """Look for edits of a placed skill's file that held-out work confirms (K3). Nothing is written."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+
+
+class SkillTuning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Reply to `tune_skill`. `edits`: in words; `accepted`: whether held-out work confirms them; `why`: one sentence;
+    `before`, `after`: the mean scores of the steps on held-out work, in [0, 1]; `held_out`, `sessions`: how much of it;
+    `text`: the new file, "" without a confirmed edit."""
+
+    skill: PlacedSkill
+    edits: tuple[str, ...] = ()
+    accepted: bool = False
+    why: str = ""
+    before: float = 0.0
+    after: float = 0.0
+    held_out: int = 0
+    sessions: int = 0
+    text: str = ""
 
 
 class SkillList(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `skills`: drafts, those of most rounds first. `sessions`, `units`: how many were read."""
+    """Reply to `skills`: drafts, those of most rounds first, and the skills that the user placed. `sessions`, `units`:
+    how many were read."""
 
     skills: tuple[SkillDraft, ...]
+    placed: tuple[PlacedSkill, ...] = ()
     sessions: int = 0
     units: int = 0

@@ -180,7 +180,7 @@ def _lines(inbox: Inbox) -> Iterator[str]:
 
 def _proposal_lines(proposal: Waiting) -> Iterator[str]:
     state = "" if proposal.state == "open" else f" · {styled(proposal.state, 'yellow')}"
-    by = f" · requested by {plain_name(proposal.by)}" if proposal.by else ""
+    by = f" · requested by {plain_name(proposal.by)}" if proposal.by not in ("", "memd") else ""
     change = f"{plain(proposal.label)}: {plain(proposal.reason)}"
     if proposal.what == "patch" and proposal.patch:
         change = f"{plain_name(proposal.patch)}{f': {plain(proposal.reason)}' if proposal.reason else ''}"

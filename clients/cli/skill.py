@@ -1,27 +1,32 @@
-"""`memd skill`: procedures that sessions repeated with success, as drafts of files for agents (K1)."""
+"""`memd skill`: procedures that sessions repeated, as drafts of files for agents, and the files placed (K1, K2, K3)."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import unified_diff
+from hashlib import sha256
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from ...protocol.errors import InvalidRequest, NotFound, Refused
-from ...protocol.skills import SkillDraft, SkillList
+from ...protocol.places import places
+from ...protocol.skills import PlacedSkill, SkillDraft, SkillList, SkillTuning
 from ..python.client import Client
 from .connection import PATIENCE_MS, reach
 from .options import Cwd, here
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, styled, wrapped
-from .skill_places import place_skill, repository_of
-from .wording import count, short
+from .skill_places import SHARED, place_skill, repository_of, retire_skill, write_skill
+from .wording import count, moment, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="Of all projects, not only of this folder's.")]
 Name = Annotated[str, typer.Argument(help="The draft's name, or the beginning of its id.")]
+Found = TypeVar("Found", SkillDraft, PlacedSkill)
 ROUNDS = 12
 """Most rounds that are listed."""
 
@@ -31,8 +36,8 @@ def skill() -> None:
     """Show procedures that sessions repeated, as drafts of skills.
 
     memd looks for commands that several sessions ran in the same order, on several days, and that ended well. A draft
-    has only words of these commands and of your own requests. memd stores nothing of it, and writes the file only when
-    you say so.
+    has only words of these commands and of your own requests, and is written to a file only when you say so. Of a skill
+    that you placed memd counts the uses and how they ended.
     """
 
 
@@ -43,7 +48,7 @@ def list_skills(
     cwd: Cwd = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List drafts, those that were done most often first.
+    """List drafts and placed skills.
 
     A procedure was done at least three times, in two sessions, on two days, with three steps of the project's own.
 
@@ -59,7 +64,7 @@ def list_skills(
 
 @app.command()
 def show(name: Name, everywhere: Everywhere = False, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
-    """Show a draft: the file for an agent, or the line for AGENTS.md.
+    """Show a draft, or where a placed skill stands.
 
     Words that differ from time to time stand as <word>, <path> or <text>. Risky commands are left out.
 
@@ -68,21 +73,21 @@ def show(name: Name, everywhere: Everywhere = False, cwd: Cwd = None, as_json: J
       memd skill show ship-version
     """
     with CommandAnswer("skill show", as_json) as answer, reach(PATIENCE_MS) as client:
-        draft = _named(client, name, here(cwd), everywhere)
-        answer.give(draft, _shown(draft))
+        found = _found(client, name, here(cwd), everywhere)
+        answer.give(found, _shown(found) if isinstance(found, SkillDraft) else _standing(found))
 
 
 @app.command()
 def why(name: Name, everywhere: Everywhere = False, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
-    """Show what a draft rests on: each time, and how it ended.
+    """Show what a draft rests on, or how a placed skill was used.
 
     \b
     Example:
       memd skill why ship-version
     """
     with CommandAnswer("skill why", as_json) as answer, reach(PATIENCE_MS) as client:
-        draft = _named(client, name, here(cwd), everywhere)
-        answer.give(draft, _evidence(draft))
+        found = _found(client, name, here(cwd), everywhere)
+        answer.give(found, _evidence(found) if isinstance(found, SkillDraft) else _history(found))
 
 
 @app.command()
@@ -112,35 +117,128 @@ def place(
             hint = "`memd skill show NAME` prints it: put it into AGENTS.md yourself"
             raise InvalidRequest("this draft is a line, because no words of yours tell when it is wanted", hint=hint)
         root = Path.home() if personal else repository_of(here(cwd))
-        if as_json or not sys.stdin.isatty():
-            raise Refused("a skill is an instruction to agents: read it in a terminal, and answer there")
-        say(_shown(draft))
-        typer.confirm(f"Write it below {root}?", abort=True, err=True)
+        _agree(as_json, _shown(draft), f"Write it below {root}?")
         made = list(place_skill(root, draft.name, draft.text))
+        file = root / SHARED / draft.name / "SKILL.md"
+        client.place_skill(draft.id, str(file), _sha(file), cwd=here(cwd))
         answer.give(made, [f"wrote {plain_name(str(path))}" for path in made] or ["it is there already"])
 
 
+@app.command()
+def propose(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be proposed.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Put drafts, and skills to retire, in the inbox.
+
+    memd does this each week while the machine is idle: one new draft a project, three that wait at most. What you
+    rejected, or took away, comes back only with much that is new. `memd inbox` lists what waits.
+
+    \b
+    Examples:
+      memd skill propose --dry-run
+      memd skill propose
+    """
+    with CommandAnswer("skill propose", as_json) as answer, reach(PATIENCE_MS) as client:
+        made = client.propose_skills(dry_run)
+        would = "would propose" if dry_run else "proposed"
+        lines = [f"{would} {plain_name(name)}: {plain(reason)}" for name, reason in made.proposed]
+        left = [f"left out: {often}, {plain(why)}" for why, often in made.left_out]
+        answer.give(made, [*(lines or ["nothing new to propose"]), *left])
+
+
+@app.command()
+def retire(name: Name, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
+    """Take a placed skill away, and keep a copy.
+
+    memd shows how the skill was used, and asks. It moves the folder to drafts/retired below memd's home.
+
+    \b
+    Example:
+      memd skill retire ship-version
+    """
+    with CommandAnswer("skill retire", as_json) as answer, reach(PATIENCE_MS) as client:
+        skill = _placed(client, name, here(cwd))
+        _agree(as_json, _history(skill), f"Take {skill.path} away?")
+        made = list(retire_skill(Path(skill.path), places(os.environ, os.getuid()).data / "drafts" / "retired"))
+        client.retire_skill(skill.id, cwd=here(cwd))
+        answer.give(skill, [f"moved it to {plain_name(str(path))}" for path in made] or ["its file was gone already"])
+
+
+@app.command()
+def tune(name: Name, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
+    """Look for a better order of steps of a placed skill.
+
+    memd learns edits from older work and judges them by the newest two fifths of your sessions. It shows a change only
+    if at least five rounds of two sessions agree beyond chance, and writes it only when you say so.
+
+    \b
+    Example:
+      memd skill tune ship-version
+    """
+    with CommandAnswer("skill tune", as_json) as answer, reach(PATIENCE_MS) as client:
+        tuning = client.tune_skill(name, cwd=here(cwd))
+        if tuning.accepted and not as_json and sys.stdin.isatty():
+            file = Path(tuning.skill.path)
+            _agree(as_json, _tuned(tuning), f"Write this to {file}?")
+            write_skill(file, tuning.text, tuning.skill.revisions[-1].sha)
+            client.place_skill(tuning.skill.id, str(file), _sha(file), cwd=here(cwd), tuned=True)
+            answer.give(tuning, [f"wrote {plain_name(str(file))}"])
+        else:
+            answer.give(tuning, _tuned(tuning))
+
+
+def _agree(as_json: bool, lines: Iterator[str], question: str) -> None:
+    """Show lines and ask. Raises Refused where nobody can answer."""
+    if as_json or not sys.stdin.isatty():
+        raise Refused("a skill is an instruction to agents: read it in a terminal, and answer there")
+    say(lines)
+    typer.confirm(question, abort=True, err=True)
+
+
+def _sha(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()
+
+
+def _found(client: Client, name: str, cwd: str, everywhere: bool) -> SkillDraft | PlacedSkill:
+    """Return the one placed skill or draft of a name. Raises NotFound, InvalidRequest."""
+    listed = client.skills(name, cwd=cwd, everywhere=everywhere, known=True)
+    return _one(name, listed.placed) if listed.placed else _one(name, listed.skills)
+
+
 def _named(client: Client, name: str, cwd: str, everywhere: bool) -> SkillDraft:
-    found = client.skills(name, cwd=cwd, everywhere=everywhere, known=True).skills
+    return _one(name, client.skills(name, cwd=cwd, everywhere=everywhere, known=True).skills)
+
+
+def _placed(client: Client, name: str, cwd: str) -> PlacedSkill:
+    return _one(name, client.skills(name, cwd=cwd).placed)
+
+
+def _one(name: str, found: Sequence[Found]) -> Found:
     if not found:
-        raise NotFound(f"no draft is named {name!r}", hint="`memd skill list --everywhere` lists them")
+        raise NotFound(f"no skill is named {name!r}", hint="`memd skill list --everywhere` lists them")
     if len(found) > 1:
-        ids = ", ".join(short(draft.id) for draft in found)
-        raise InvalidRequest(f"several drafts are named {name!r}", hint=f"name one by its id: {ids}")
-    return next(iter(found))
+        ids = ", ".join(short(each.id) for each in found)
+        raise InvalidRequest(f"several skills are named {name!r}", hint=f"name one by its id: {ids}")
+    return found[0]
 
 
 def _lines(listed: SkillList) -> Iterator[str]:
+    for skill in listed.placed:
+        yield f"{styled(short(skill.id), 'cyan')}  {styled(plain_name(skill.name), 'bold')}  {_worth(skill)}"
+        if skill.retire:
+            yield from wrapped(f"{plain(skill.retire)}", " " * 10, " " * 10)
     for draft in listed.skills:
         form = "" if draft.form == "skill" else "a line for AGENTS.md, "
         told = f"{form}{_often(draft)}{f', {draft.refused}' if draft.refused else ''}"
+        told += ", which you rejected" if draft.rejected else ""
         yield f"{styled(short(draft.id), 'cyan')}  {styled(plain_name(draft.name), 'bold')}  {told}"
         steps = " → ".join(plain(step.text) for step in draft.steps if not step.risk)
         yield from wrapped(steps, " " * 10, " " * 10)
         if draft.stated_in:
             yield styled(f"          {', '.join(map(plain_name, draft.stated_in))} says it already", "dim")
-    if listed.skills:
-        yield styled("`memd skill show NAME` shows a draft, `memd skill why NAME` what it rests on", "dim")
+    if listed.skills or listed.placed:
+        yield styled("`memd skill show NAME` shows one, `memd skill why NAME` what it rests on", "dim")
     else:
         read = f"{count(listed.sessions, 'session')} with {count(listed.units, 'piece of work', 'pieces of work')}"
         yield f"nothing was repeated often enough, in {read}"
@@ -170,3 +268,45 @@ def _evidence(draft: SkillDraft) -> Iterator[str]:
         yield f"  {each.day}  {'ended well' if each.end == 'good' else 'end unknown'}  {plain_name(each.document)}"
     if len(draft.rounds) > ROUNDS:
         yield f"  and {len(draft.rounds) - ROUNDS:,} earlier"
+
+
+def _worth(skill: PlacedSkill) -> str:
+    """Return a placed skill's rung and uses in words."""
+    ends = f", {skill.good} ended well, {skill.bad} badly" if skill.uses else ""
+    without = f"; done {count(skill.without, 'time')} without it" if skill.without else ""
+    fell = f"; {plain(skill.fell)}" if skill.fell else ""
+    return f"{skill.rung}, used {count(skill.uses, 'time')}{ends}{without}{fell}"
+
+
+def _standing(skill: PlacedSkill) -> Iterator[str]:
+    yield f"{plain_name(skill.name)}: {_worth(skill)}"
+    yield f"file: {plain_name(skill.path)}"
+    if skill.last_used:
+        yield f"last used: {skill.last_used}"
+    if skill.retire:
+        yield from wrapped(f"memd would retire or mend it: {plain(skill.retire)}")
+    for command in skill.gone:
+        yield from wrapped(f"gone: {plain(command)}", "  ")
+    if skill.better:
+        yield "without what is gone:"
+        yield from map(plain, skill.better.splitlines())
+
+
+def _history(skill: PlacedSkill) -> Iterator[str]:
+    yield from _standing(skill)
+    for revision in skill.revisions:
+        what = {"placed": "placed", "tuned": "tuned", "retired": "retired", "user": "edited by hand"}[revision.by]
+        yield f"  {moment(revision.at)}  {what if revision.sha else f'{what}: the file is gone'}"
+    for use in skill.history:
+        how = {"called": "called by its name", "read": "its file was read", "without": "done without it"}[use.how]
+        end = {"good": "ended well", "bad": "ended badly", "unknown": "end unknown"}[use.end]
+        yield f"  {use.day}  {how}, {end}  {plain_name(use.document)}"
+
+
+def _tuned(tuning: SkillTuning) -> Iterator[str]:
+    for edit in tuning.edits:
+        yield plain(edit)
+    yield from wrapped(plain(tuning.why))
+    if tuning.text:
+        old = Path(tuning.skill.path).read_text(encoding="utf-8").splitlines()
+        yield from map(plain, unified_diff(old, tuning.text.splitlines(), "now", "then", lineterm=""))

@@ -1,4 +1,4 @@
-"""Where the files of skills lie: one folder that most agents read, and a link where Claude Code looks (K1).
+"""Where the files of skills lie: one folder that most agents read, and a link where Claude Code looks (K1, K2).
 
 Invariants: a file that memd did not write, or that was changed, is never overwritten; nothing is written through a link
 that leads out of the folder that the user chose.
@@ -10,6 +10,8 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import sha256
+from itertools import count
 from pathlib import Path
 
 from ...protocol.errors import InvalidRequest, Refused
@@ -46,6 +48,35 @@ def place_skill(root: Path, name: str, text: str) -> Iterator[Path]:
         raise InvalidRequest(
             f"{file} can't be written: {error.strerror}", hint="copy what `memd skill show` prints"
         ) from error
+
+
+def retire_skill(file: Path, archive: Path) -> Iterator[Path]:
+    """Move a skill's folder into an archive, remove the link of Claude Code to it, and yield where it is; nothing if it
+    was gone. Raises InvalidRequest for a folder that can't be moved."""
+    folder = file.parent
+    root = folder.parent.parent.parent
+    link = root / CLAUDE / "skills" / folder.name
+    try:
+        if link.is_symlink() and link.resolve() == folder.resolve():
+            link.unlink()
+        if not folder.is_dir():
+            return
+        archive.mkdir(parents=True, exist_ok=True, mode=0o700)
+        names = (f"{folder.name}{'' if number == 1 else f'-{number}'}" for number in count(1))
+        place = next(archive / name for name in names if not os.path.lexists(archive / name))
+        shutil.move(folder, place)
+        yield place
+    except OSError as error:
+        raise InvalidRequest(f"{folder} can't be moved: {error.strerror}", hint="move it yourself") from error
+
+
+def write_skill(file: Path, text: str, sha: str) -> None:
+    """Replace a skill's file whose bytes have this SHA-256. Raises Refused for a file that was changed."""
+    if sha256(file.read_bytes()).hexdigest() != sha:
+        raise Refused(f"{file} was changed in the meantime", hint="run `memd skill tune` again")
+    beside = file.with_name(f"{file.name}.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(file)
 
 
 def _inside(root: Path, below: Path) -> Path:

@@ -151,7 +151,7 @@ export interface ChangeDecided {
 export interface ChangeProposed {
   kind: "proposed";
   id: string;
-  what: "conflict" | "duplicate" | "forget" | "patch";
+  what: "conflict" | "duplicate" | "forget" | "patch" | "skill" | "skill_retire";
   record: string;
   against?: string;
   document?: string;
@@ -159,6 +159,9 @@ export interface ChangeProposed {
   label?: string;
   reason?: string;
   steps?: PatchStep[];
+  pool?: string;
+  own?: string[];
+  rounds?: number;
 }
 export interface ChangeReopened {
   kind: "reopened";
@@ -648,7 +651,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | Checkpoint | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised | Checkpoint | Unknown;
 }
 export interface Loosened {
   rule: string;
@@ -932,6 +935,24 @@ export interface Pinned {
   pinned: boolean;
   layer?: "L1" | "L2" | "L3" | "";
   principle?: boolean | null;
+}
+export interface PlacedSkill {
+  id: string;
+  pool: string;
+  name: string;
+  path: string;
+  rung: "honed" | "placed" | "tuned" | "verified";
+  uses?: number;
+  good?: number;
+  bad?: number;
+  without?: number;
+  last_used?: string;
+  fell?: string;
+  retire?: string;
+  better?: string;
+  gone?: string[];
+  revisions?: SkillRevision[];
+  history?: SkillUse[];
 }
 export interface PlanItem {
   text: string;
@@ -1652,11 +1673,32 @@ export interface SkillDraft {
   stated_in?: string[];
   refused?: string;
   text?: string;
+  rejected?: boolean;
 }
 export interface SkillList {
   skills: SkillDraft[];
+  placed: PlacedSkill[];
   sessions: number;
   units: number;
+}
+export interface SkillProposals {
+  proposed: [string, string][];
+  left_out: [string, number][];
+  dry_run: boolean;
+}
+export interface SkillRevised {
+  kind: "skill_revised";
+  record: string;
+  sha: string;
+  by: "placed" | "retired" | "tuned" | "user";
+  pool?: string;
+  own?: string[];
+  rounds?: number;
+}
+export interface SkillRevision {
+  sha: string;
+  by: "placed" | "retired" | "tuned" | "user";
+  at: number;
 }
 export interface SkillRound {
   document: string;
@@ -1669,6 +1711,24 @@ export interface SkillStep {
   rounds: number;
   own?: boolean;
   risk?: string;
+}
+export interface SkillTuning {
+  skill: PlacedSkill;
+  edits?: string[];
+  accepted?: boolean;
+  why?: string;
+  before?: number;
+  after?: number;
+  held_out?: number;
+  sessions?: number;
+  text?: string;
+}
+export interface SkillUse {
+  document: string;
+  turn: string;
+  day: string;
+  how: "called" | "read" | "without";
+  end?: "bad" | "good" | "unknown";
 }
 export interface Slept {
   kind: "slept";
@@ -1859,7 +1919,7 @@ export interface Version {
 }
 export interface Waiting {
   id: string;
-  what: "conflict" | "duplicate" | "forget" | "patch";
+  what: "conflict" | "duplicate" | "forget" | "patch" | "skill" | "skill_retire";
   record: string;
   line: string;
   state: "accepted" | "moot" | "open" | "rejected";
@@ -1987,6 +2047,14 @@ export interface RequestMethods {
   links(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; ids?: string[]; stale?: boolean }): Promise<LinkList>;
   /** Return drafts of skills, which are procedures that sessions repeated with success (K1). `name`: of that name or beginning of an id; `known`: also those that the project's own instructions spell out. */
   skills(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; name?: string; everywhere?: boolean; known?: boolean }): Promise<SkillList>;
+  /** Store that the user placed a draft as a file, or that a skill's file has other bytes (K2). Raises NotFound, InvalidRequest. */
+  placeSkill(name: string, path: string, sha: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; tuned?: boolean }): Promise<PlacedSkill>;
+  /** Store that the user took a placed skill away (K2). Raises NotFound. */
+  retireSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null }): Promise<PlacedSkill>;
+  /** Put drafts of skills, and placed ones to retire, in the inbox, as memd does each week (K1, K2). */
+  proposeSkills(options?: { dry_run?: boolean }): Promise<SkillProposals>;
+  /** Return edits of a placed skill's file that held-out work confirms (K3). Raises NotFound, InvalidRequest. */
+  tuneSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null }): Promise<SkillTuning>;
   /** Start to weigh items: the job's report has the `worth` and the `topics` of each, or one of them (W12). */
   weighItems(texts: string[], options?: { by?: "both" | "topic" | "worth" }): Promise<JobState>;
   /** Start to summarise these turns of a document, in this order (W12). Raises NotFound. */

@@ -44,7 +44,17 @@ from ...protocol.share import (
     ShareState,
     Standing,
 )
-from ...protocol.skills import ListSkills, SkillList
+from ...protocol.skills import (
+    ListSkills,
+    PlacedSkill,
+    PlaceSkill,
+    ProposeSkills,
+    RetireSkill,
+    SkillList,
+    SkillProposals,
+    SkillTuning,
+    TuneSkill,
+)
 from ...protocol.state import Rewording
 from ...protocol.weekly_report import WeeklyReport
 
@@ -556,6 +566,25 @@ class RequestMethods:
     ) -> None:
         """Return drafts of skills, which are procedures that sessions repeated with success (K1). `name`: of that name
         or beginning of an id; `known`: also those that the project's own instructions spell out."""
+
+    @sends(PlaceSkill, PlacedSkill)
+    def place_skill(
+        self, name: str, path: str, sha: str, *, cwd: str = "", pools: Sequence[str] = (), tuned: bool = False
+    ) -> None:
+        """Store that the user placed a draft as a file, or that a skill's file has other bytes (K2). Raises NotFound,
+        InvalidRequest."""
+
+    @sends(RetireSkill, PlacedSkill)
+    def retire_skill(self, name: str, *, cwd: str = "", pools: Sequence[str] = ()) -> None:
+        """Store that the user took a placed skill away (K2). Raises NotFound."""
+
+    @sends(ProposeSkills, SkillProposals)
+    def propose_skills(self, dry_run: bool = False) -> None:
+        """Put drafts of skills, and placed ones to retire, in the inbox, as memd does each week (K1, K2)."""
+
+    @sends(TuneSkill, SkillTuning)
+    def tune_skill(self, name: str, *, cwd: str = "", pools: Sequence[str] = ()) -> None:
+        """Return edits of a placed skill's file that held-out work confirms (K3). Raises NotFound, InvalidRequest."""
 
     # --- large input ---------------------------------------------------------------------------------------------
     @sends(WeighItems, reply.JobState)

@@ -25,6 +25,7 @@ from .projection import Tables
 from .records import Index, Records, cited_rows, key_rows, recent_rows
 from .remote_calls import RemoteTable
 from .sharing import SharingTable
+from .skills import SkillTable
 from .sources import OpenSessions, SourceTable
 from .vectors import shelved_rows
 
@@ -43,6 +44,7 @@ INDEXES: Mapping[str, Index] = {
 FOLDS = (
     *(Records, SourceTable, ForgottenTable, Aliases, FeedbackCounts, DeadLetterTable),
     *(OpenSessions, InboxTable, GrantTable, RemoteTable, SharingTable, PatchTable),
+    SkillTable,
     Counters,
 )
 DATABASES = ("meta", *(name for fold in FOLDS for name in fold.databases), *INDEXES)
@@ -74,10 +76,11 @@ class TableSet:
         self.remote = RemoteTable(environment)
         self.sharing = SharingTable(environment)
         self.patches = PatchTable(environment)
+        self.skills = SkillTable(environment)
         self.feedback_counts = FeedbackCounts(environment)
         others = (self.feedback_counts, self.dead_letters, self.open_sessions, self.inbox, self.grants, self.remote)
         folds = (self.records, self.sources, self.forgotten, self.aliases, *others)
-        folds = (*folds, self.sharing, self.patches, self.counters)
+        folds = (*folds, self.sharing, self.patches, self.skills, self.counters)
         self.tables = Tables(environment, folds, readonly=readonly)
 
     def close(self) -> None:

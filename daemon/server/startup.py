@@ -201,7 +201,10 @@ class Daemon:
             thresholds=policy.thresholds,
         )
         sharing = SharingService(core, writer, forget=forgetting.forget_lines)
-        inbox = InboxService(stores, writer, forgetting.start_forgetting, sharing.retractions, governance.decisions)
+        skills = SkillsService(core, writer, is_quiet)
+        inbox = InboxService(
+            stores, writer, forgetting.start_forgetting, sharing.retractions, governance.decisions, skills.line
+        )
         links = LinksService(stores, core.directory, world)
         report_sources = ReportSources(
             inbox=lambda: inbox.list(ListInbox(limit=MOST_PROPOSALS)),
@@ -256,7 +259,7 @@ class Daemon:
             corrections,
             inbox,
             ReportService(core, report_sources),
-            SkillsService(core.stores),
+            skills,
             forgetting,
             lifecycle,
             maintenance,

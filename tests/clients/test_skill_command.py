@@ -20,7 +20,10 @@ from tests.daemon.test_remote import finished
 @pytest.fixture
 def orchard(tmp_path: Path) -> Path:
     folder = tmp_path / "orchard"
-    folder.mkdir()
+    (folder / "scripts").mkdir(parents=True)
+    for name in ("freeze", "ship"):
+        (folder / "scripts" / f"{name}.sh").write_text("true\n")
+    (folder / "Makefile").write_text("bundle:\n\ttrue\nsmoke:\n\ttrue\n")
     who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
     subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)
     subprocess.run(["git", "-C", str(folder), *who, "commit", "-q", "--allow-empty", "-m", "plant"], check=True)
@@ -97,14 +100,18 @@ def test_a_skill_is_written_after_a_yes_and_overwrites_nothing_K1(
     (orchard / ".claude").mkdir()
     code, text = answered(daemon.environment, "y\n", *place)
     shown = memd("skill", "show", *place[2:]).text
-    assert (
-        code == 0
-        and shown == f"{file.read_text(encoding='utf-8')}.agents/skills/ship-version/SKILL.md says it already\n"
-    )
-    assert "ship-version" not in memd("skill", "list", "--cwd", str(orchard)).text
+    assert code == 0 and f"file: {file}" in shown and "placed, used 0 times" in shown and "gone" not in shown
+    (listed,) = memd("skill", "list", "--cwd", str(orchard)).text.splitlines()[:-1]
+    assert listed.endswith("ship-version  placed, used 0 times"), "the draft itself is no longer listed"
     link = orchard / ".claude" / "skills" / "ship-version"
     assert link.is_symlink() and (link / "SKILL.md").samefile(file)
-    status = subprocess.run(["git", "status", "--short"], cwd=orchard, capture_output=True, text=True, check=True)
+    status = subprocess.run(
+        ["git", "status", "--short", "--", ".agents", ".claude"],
+        cwd=orchard,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert status.stdout.split() == ["??", ".agents/", "??", ".claude/"], "nothing is added or committed"
     assert "it is there already" in answered(daemon.environment, "y\n", *place)[1]
     file.write_text("mine\n", encoding="utf-8")

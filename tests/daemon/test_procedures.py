@@ -77,7 +77,7 @@ def test_a_step_is_a_program_with_its_sub_commands_K1(text: str, steps: list[str
 # --- sessions in few words -------------------------------------------------------------------------------------------
 def session(name: str, day: int, *doings: Any) -> SessionEvents:
     """A session. A text is the user's turn; ("run", command), with a mark `!` in front of one that fails; ("edit",
-    path); ("check", state); ("commit",); ("stop",)."""
+    path); ("skill", name); ("check", state); ("commit",); ("stop",)."""
     events: list[AnyEvent] = []
     for number, doing in enumerate(doings):
         turn, at = f"{name}-{number}", f"2026-03-{day:02}T09:{number % 60:02}:00Z"
@@ -91,6 +91,9 @@ def session(name: str, day: int, *doings: Any) -> SessionEvents:
         elif doing[0] == "edit":
             arguments = json.dumps({"file_path": doing[1]})
             events.append(ToolCalled(turn=turn, at=at, name="Edit", arguments=arguments, outcome="ok"))
+        elif doing[0] == "skill":
+            arguments = json.dumps({"skill": doing[1]})
+            events.append(ToolCalled(turn=turn, at=at, name="Skill", arguments=arguments, outcome="ok"))
         elif doing[0] == "check":
             events.append(Checked(turn=turn, at=at, what="make test", state=doing[1]))
         elif doing[0] == "commit":

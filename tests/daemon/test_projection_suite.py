@@ -284,6 +284,13 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
     o.PolicySet: st.builds(
         o.PolicySet, pool=st.just("project/a"), digest=st.just("d"), text=st.sampled_from(["", "version: 1"])
     ),
+    o.SkillRevised: st.builds(
+        o.SkillRevised,
+        record=st.sampled_from(["r1", "r2"]),
+        sha=st.sampled_from(["", "a"]),
+        by=st.sampled_from(["placed", "user"]),
+        own=st.sampled_from([(), ("a", "b")]),
+    ),
     o.Checkpoint: st.builds(o.Checkpoint, journal_seq=st.integers(0, 9)),
     o.Unknown: st.builds(o.Unknown, name=st.just("of a later version")),
 }

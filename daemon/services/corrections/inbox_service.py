@@ -52,6 +52,10 @@ Retract = Callable[[Sequence[Record]], Sequence[AnyOperation]]
 """Returns what tells the others of a shared project that records that they shared do not hold. On the write thread."""
 
 
+SKILLS = frozenset(("skill", "skill_retire"))
+"""Proposals about files, which the user decides where he reads them."""
+
+
 class PatchProposals(Protocol):
     """Decides proposals of patches, and shows them."""
 
@@ -88,10 +92,12 @@ class InboxService(Service):
         forget: Callable[[Forget, Sequence[AnyOperation]], JobState],
         retract: Retract = lambda records: (),
         patches: PatchProposals | None = None,
+        skill_line: Callable[[ChangeProposed], str] = lambda proposal: "",
     ) -> None:
         """`forget`: starts to forget, and commits these operations with it; `retract`: tells the others of a shared
-        project that records of theirs do not hold; `patches`: decides proposals of patches."""
-        self._patches = patches
+        project that records of theirs do not hold; `patches`: decides proposals of patches;
+        `skill_line`: tells what a proposal of skills is about, "" if it is moot."""
+        self._patches, self._skill_line = patches, skill_line
         self._stores, self._writer, self._start_forgetting = stores, writer, forget
         self._retract = retract
 
@@ -137,13 +143,14 @@ class InboxService(Service):
         records = self._stores.records.many(filter(None, (proposal.record, proposal.against)))
         old, new = records.get(proposal.record), records.get(proposal.against)
         patches = self._patches if proposal.what == "patch" else None
-        is_standing = patches.stands(proposal) if patches else stands(proposal, old, new)
+        told = self._skill_line(proposal) if proposal.what in SKILLS else ""
+        is_standing = patches.stands(proposal) if patches else bool(told) or stands(proposal, old, new)
         state = asked.state if asked.state != "open" or is_standing else "moot"
         return Waiting(
             id=proposal.id,
             what=proposal.what,
             record=proposal.record,
-            line=old.description if old else "",
+            line=told or (old.description if old else ""),
             state=state,
             by=proposal.by or proposal.document,
             against=proposal.against,
@@ -164,6 +171,8 @@ class InboxService(Service):
         if not names:
             raise InvalidRequest("no proposal was named", hint="`memd inbox` lists them")
         proposals = list({(asked := self._open_one(name)).id: asked for name in names}.values())
+        if request.accept and (skill := next((each for each in proposals if each.what in SKILLS), None)):
+            raise _is_a_file(skill)
         deletions = [proposal for proposal in proposals if request.accept and proposal.what == "forget"]
         if not deletions:
             if request.dry_run:
@@ -307,6 +316,12 @@ def _retired(proposal: ChangeProposed, records: Mapping[str, Record]) -> Invalid
     return Invalidated(id=old.id, valid_to="", reason=why_retired(proposal))
 
 
+def _is_a_file(proposal: ChangeProposed) -> InvalidRequest:
+    """Return why a proposal of a skill is not accepted here: the user reads its file first."""
+    call = f"memd skill place {proposal.record[:8]}" if proposal.what == "skill" else "memd skill retire NAME"
+    return InvalidRequest(f"{proposal.id[:8]} is about a file", hint=f"`{call}` shows it and asks")
+
+
 def _no_longer_live(proposal: ChangeProposed) -> InvalidRequest:
     return InvalidRequest(
         f"one of the records of {proposal.id[:8]} is no longer active, so it cannot be accepted",
@@ -336,6 +351,8 @@ def _if_nothing(proposal: ChangeProposed, old: Record | None) -> str:
         return "Both stay, although they say the same."
     if proposal.what == "patch":
         return "The playbook stays as it is."
+    if proposal.what in SKILLS:
+        return "No file is written." if proposal.what == "skill" else "The skill stays where it is."
     if old is not None and old.status == "hidden":
         return "It stays hidden: no answer has it."
     return "It stays as it is."

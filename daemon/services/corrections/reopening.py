@@ -36,6 +36,8 @@ def stands(proposal: ChangeProposed, old: Record | None, new: Record | None) -> 
     """Return whether the records of a proposal are such that the user can still decide it."""
     if proposal.what == "forget":
         return old is not None
+    if proposal.what == "skill":
+        return False
     if not proposal.against:  # another author said that it no longer holds, and nothing instead
         return old is not None and old.status in LIVE
     return old is not None and new is not None and old.status in LIVE and new.status in LIVE
@@ -56,6 +58,10 @@ def taken_back(stores: Stores, asked: PendingProposal) -> list[AnyOperation]:
     proposal, id = asked.what, asked.what.id[:8]
     if asked.state == "open":
         raise InvalidRequest(f"{id} is open already", hint=f"`memd inbox accept {id}` or `memd inbox reject {id}`")
+    if proposal.what in ("skill", "skill_retire"):
+        if asked.state == "accepted":
+            raise InvalidRequest(f"{id} is about a file", hint="`memd skill retire NAME`, or put the file back")
+        return [ChangeReopened(id=proposal.id)]
     if asked.state == "rejected":
         return _unrejected(stores, proposal)
     if proposal.what == "forget":

@@ -87,10 +87,10 @@ def score(steps: Sequence[str], done: Sequence[str]) -> float:
     coefficient (Dice 1945) of ordered steps. Two empty sequences are equal.
     """
     total = len(steps) + len(done)
-    return 2 * _common(steps, done) / total if total else 1.0
+    return 2 * common(steps, done) / total if total else 1.0
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def common(one: Sequence[str], other: Sequence[str]) -> int:
     """Return the length of the longest common subsequence, with a row of the table as the bits of a number (Hyyrö 2004,
     "Bit-parallel LCS-length computation revisited")."""
     places: dict[str, int] = {}

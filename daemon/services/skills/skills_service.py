@@ -1,101 +1,254 @@
-"""Drafts of skills: procedures that a project's sessions repeated with success (K1).
+"""Skills: drafts of procedures that sessions repeated, and the skills that the user placed (K1, K2, K3).
 
-Invariants: nothing is written, neither in the journal nor in a file; only sessions count that memd captured or imported
-from a host of agents; a session that is hidden, or that the caller may not hear, counts nowhere.
+Invariants: a draft is stored nowhere; memd writes and changes no skill's file; only the user places, retires or edits
+one, and only he decides a proposal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from ....protocol.repository_folder import repository_folder
-from ....protocol.skills import ListSkills, SkillDraft, SkillList, SkillRound, SkillStep
+from ....protocol.errors import InvalidRequest, MemdError, NotFound
+from ....protocol.instant import from_micros
+from ....protocol.operation import AnyOperation, ChangeDecided, ChangeProposed, Invalidated, SkillRevised
+from ....protocol.record import LIVE, Record
+from ....protocol.skills import (
+    ListSkills,
+    PlacedSkill,
+    PlaceSkill,
+    ProposeSkills,
+    RetireSkill,
+    SkillDraft,
+    SkillList,
+    SkillProposals,
+    SkillRound,
+    SkillStep,
+    SkillTuning,
+    TuneSkill,
+)
 from ....stages.batch import PERSONAL
 from ...projections.records import digest
-from ...projections.sources import SessionEntry
-from ...projections.stores import Stores
+from ..core import Core
 from ..service import Caller, Handler, Handlers, Service
-from .instructions import instructions, stated_in
-from .mining import Procedure, procedures
-from .project_files import known_words
-from .rendering import RenderedProcedure, draft
+from ..write_thread import Writer
+from .instructions import stated_in
+from .mining import Procedure
+from .placed_skills import PlacedSkills, name_of
+from .pool_work import PoolWork, pool_works
+from .skill_file import read_skill
+from .skill_proposals import OwnSteps, SkillProposer, is_rejected, is_same, own_digests
+from .skill_record import opening, skill_record
 from .skill_text import skill_text, why_refused
-from .units import SessionEvents, WorkUnit, work_units
+from .tuning import tuned
 
-HOSTS = frozenset(("claude-code", "codex", "pi", "gemini-cli"))
-"""Hosts whose calls are the work of a person's agents. Documents and exports are not; a shell has no requests that
-divide its work."""
+WEEK_S, LOOK_S = 7 * 86_400.0, 3_600.0
 
-SESSIONS = 400
-"""Newest sessions of a project that are read."""
+log = logging.getLogger("memd.skills")
+
+
+class FoundDraft(NamedTuple):
+    """A draft, and the procedure that it tells."""
+
+    draft: SkillDraft
+    procedure: Procedure
 
 
 class SkillsService(Service):
-    """Finds procedures on the slow lane."""
+    """Finds procedures on the slow lane, and keeps what is known of placed skills."""
 
     name = "skills"
 
-    def __init__(self, stores: Stores) -> None:
-        self._stores = stores
+    def __init__(self, core: Core, writer: Writer, is_quiet: Callable[[], bool]) -> None:
+        """`is_quiet`: whether the machine is idle and on power."""
+        self._stores, self._world, self._scheduler, self._gate = core.stores, core.world, core.scheduler, core.gate
+        self._writer, self._is_quiet = writer, is_quiet
+        self._placed = PlacedSkills(core.stores)
+        self._ran_at = -WEEK_S
 
     @property
     def handlers(self) -> Handlers:
-        return {ListSkills: Handler("slow", self.list, scoped=True)}
+        return {
+            ListSkills: Handler("slow", self.list, scoped=True),
+            PlaceSkill: Handler("slow", self.place, scoped=True),
+            RetireSkill: Handler("slow", self.retire, scoped=True),
+            TuneSkill: Handler("slow", self.tune, scoped=True),
+            ProposeSkills: Handler("slow", self.propose),
+        }
 
+    def start(self) -> None:
+        """Look once a week, while the machine is idle and on power."""
+        self._scheduler.every(LOOK_S, self.look, "skills")
+
+    def look(self) -> None:
+        """Propose if a week has passed since the last look and the machine is idle and on power."""
+        if self._world.monotonic() - self._ran_at < WEEK_S or not self._is_quiet():
+            return
+        self._ran_at = self._world.monotonic()
+        try:
+            made = self.propose(ProposeSkills(), Caller()).proposed
+        except MemdError as error:  # a full disk or a stop; the next week tries again
+            log.info("could not look for skills: %s", error.message)
+            return
+        if made:
+            log.info("proposed %d skills or changes of skills", len(made))
+
+    # --- reads -----------------------------------------------------------------------------------------------------
     def list(self, request: ListSkills, caller: Caller) -> SkillList:
-        """Return drafts. Raises NotFound for a pool that does not exist."""
+        """Return drafts and placed skills. Raises NotFound for a pool that does not exist."""
         wanted = request.name.strip().lower()
-        by_pool = _by_pool(self._stores, caller)
-        pools = sorted(by_pool) if request.everywhere else [pool for pool in caller.scope if pool in by_pool]
-        found: list[SkillDraft] = []
-        units = 0
-        for pool in pools:
-            work = list(work_units(self._read(by_pool[pool])))
-            units += len(work)
-            found += _drafts(pool, work, _folder(by_pool[pool]))
+        works = pool_works(self._stores, caller)
+        pools = sorted(works) if request.everywhere else [pool for pool in caller.scope if pool in works]
+        found = [each.draft for pool in pools for each in self._drafts(works[pool])]
         kept = [each for each in found if request.known or not each.stated_in]
         kept = [each for each in kept if not wanted or wanted in (each.name, each.id[: len(wanted)])]
         kept.sort(key=lambda each: (bool(each.stated_in), bool(each.refused), -len(each.rounds), each.id))
-        return SkillList(skills=tuple(kept), sessions=sum(len(by_pool[pool]) for pool in pools), units=units)
+        in_reach = None if request.everywhere else caller.scope
+        placed = [self._placed.told(record, works) for record in self._records(in_reach)]
+        return SkillList(
+            skills=tuple(kept),
+            placed=tuple(each for each in placed if not wanted or wanted in (each.name, each.id[: len(wanted)])),
+            sessions=sum(len(works[pool].sessions) for pool in pools),
+            units=sum(len(works[pool].units) for pool in pools),
+        )
 
-    def _read(self, sessions: Sequence[SessionEntry]) -> Iterator[SessionEvents]:
-        for entry in sessions:
-            document = entry.opened.document
-            yield SessionEvents(document, [captured.event for captured in self._stores.archive.turns(document)])
+    def _records(self, pools: tuple[str, ...] | None) -> Iterator[Record]:
+        """Yield the records of placed skills of these pools and of the user's home; of all for None."""
+        for record in self._placed.records():
+            if pools is None or record.pool in (*pools, PERSONAL):
+                yield record
+
+    def _drafts(self, work: PoolWork) -> Iterator[FoundDraft]:
+        rejected = SkillProposer(self._stores, self._world.now()).rejected(work.pool)
+        for procedure in work.procedures:
+            own = OwnSteps(frozenset(own_digests(work.pool, procedure.own)), len(procedure.rounds))
+            yield FoundDraft(_draft(work, procedure, is_rejected(own, rejected)), procedure)
+
+    def _named(self, name: str, caller: Caller) -> Record:
+        """Return the record of a placed skill by name or beginning of its id. Raises NotFound."""
+        wanted = name.strip().lower()
+        found = [each for each in self._records(caller.scope) if wanted in (name_of(each), each.id[: len(wanted)])]
+        if len(found) != 1:
+            problem = "several skills are named" if found else "no skill is placed under the name"
+            raise NotFound(f"{problem} {name!r}", hint="`memd skill list` shows them")
+        return found[0]
+
+    # --- changes ---------------------------------------------------------------------------------------------------
+    def place(self, request: PlaceSkill, caller: Caller) -> PlacedSkill:
+        """Store where a skill's file lies, and accept its proposal. Raises NotFound, InvalidRequest."""
+        path = Path(request.path)
+        if not path.is_absolute() or path.name != "SKILL.md" or read_skill(path).sha != request.sha:
+            raise InvalidRequest(f"{path} is no skill with these bytes", hint="`memd skill place NAME` writes one")
+        works = pool_works(self._stores, caller)
+        if request.tuned:
+            record = self._named(request.name, caller)
+            operations: list[AnyOperation] = [SkillRevised(record=record.id, sha=request.sha, by="tuned")]
+        else:
+            record, operations = self._placing(request, self._draft_named(request.name, works, caller), works)
+        self._writer.run(lambda: self._stores.commit(operations)).result()
+        return self._placed.told(record, works)
+
+    def _draft_named(self, name: str, works: Mapping[str, PoolWork], caller: Caller) -> FoundDraft:
+        wanted = name.strip().lower()
+        found = [
+            each
+            for pool in caller.scope
+            if pool in works
+            for each in self._drafts(works[pool])
+            if wanted in (each.draft.name, each.draft.id[: len(wanted)])
+        ]
+        if len(found) != 1 or found[0].draft.refused:
+            raise NotFound(f"no single draft is named {name!r}", hint="`memd skill list` lists them")
+        return found[0]
+
+    def _placing(
+        self, request: PlaceSkill, found: FoundDraft, works: Mapping[str, PoolWork]
+    ) -> tuple[Record, list[AnyOperation]]:
+        """Return the record of a placed draft, and the operations that store it."""
+        draft, path = found.draft, Path(request.path)
+        root = works[draft.pool].root
+        pool = draft.pool if root and path.resolve().is_relative_to(root.resolve()) else PERSONAL
+        name = path.parent.name
+        own = own_digests(draft.pool, found.procedure.own)
+        holder = self._stores.records.holding_key(pool, f"skill.{name}")
+        record = self._stores.records.get(holder) if holder else None
+        operations: list[AnyOperation] = []
+        if record is None or record.status not in LIVE:
+            now = from_micros(self._world.now())
+            record, captured, added = skill_record(self._gate, pool, name, draft, request.path, now)
+            operations += [*opening(self._stores, captured, now), added]
+            self._writer.run(lambda: self._stores.take([captured])).result()
+        waiting = [each.what for each in self._stores.inbox.list() if each.what.what == "skill"]
+        decided = [each for each in waiting if each.pool == draft.pool and is_same(frozenset(each.own), frozenset(own))]
+        rounds = len(draft.rounds)
+        operations += [
+            SkillRevised(record=record.id, sha=request.sha, by="placed", pool=draft.pool, own=own, rounds=rounds)
+        ]
+        operations += [ChangeDecided(id=each.id, accepted=True) for each in decided]
+        return record, operations
+
+    def retire(self, request: RetireSkill, caller: Caller) -> PlacedSkill:
+        """Store that the user took a skill away, and accept its proposals. Raises NotFound."""
+        record = self._named(request.name, caller)
+        told = self._placed.told(record, pool_works(self._stores, caller))
+        reason = f"the user retired the skill{f': {told.retire}' if told.retire else ''}"
+        operations: list[AnyOperation] = [
+            SkillRevised(record=record.id, sha="", by="retired"),
+            Invalidated(id=record.id, valid_to="", reason=reason),
+            *(
+                ChangeDecided(id=each.what.id, accepted=True)
+                for each in self._stores.inbox.list()
+                if each.what.what == "skill_retire" and each.what.record == record.id
+            ),
+        ]
+        self._writer.run(lambda: self._stores.commit(operations)).result()
+        return told
+
+    def propose(self, request: ProposeSkills, caller: Caller) -> SkillProposals:
+        """Put drafts and skills to retire in the inbox; note what became of placed files."""
+        if not request.dry_run and (changes := list(self._placed.changes())):
+            self._writer.run(lambda: self._stores.commit(changes)).result()
+        works = pool_works(self._stores, caller)
+        drafts = {
+            pool: [(each.draft, each.procedure.own) for each in self._drafts(work)] for pool, work in works.items()
+        }
+        placed = [self._placed.told(record, works) for record in self._placed.records()]
+        proposer = SkillProposer(self._stores, self._world.now())
+        found = list(proposer.proposals(drafts, placed))
+        if found and not request.dry_run:
+            self._writer.run(lambda: self._stores.commit([each.operation for each in found])).result()
+        return SkillProposals(
+            proposed=tuple((each.name, each.reason) for each in found),
+            left_out=tuple(proposer.left_out.most_common()),
+            dry_run=request.dry_run,
+        )
+
+    def tune(self, request: TuneSkill, caller: Caller) -> SkillTuning:
+        """Return edits that held-out work confirms. Raises NotFound, InvalidRequest."""
+        record = self._named(request.name, caller)
+        works = pool_works(self._stores, caller)
+        return tuned(self._placed.told(record, works), works.get(record.pool))
+
+    # --- the inbox -------------------------------------------------------------------------------------------------
+    def line(self, proposal: ChangeProposed) -> str:
+        """Return what a proposal is about, "" if nothing stands behind it any more."""
+        works = pool_works(self._stores, Caller())
+        if proposal.what == "skill_retire":
+            record = self._stores.records.get(proposal.record)
+            return f"{name_of(record)} ({record.value})" if record and record.status in LIVE else ""
+        work = works.get(proposal.pool)
+        for each in self._drafts(work) if work else ():
+            if is_same(frozenset(own_digests(proposal.pool, each.procedure.own)), frozenset(proposal.own)):
+                steps = " → ".join(step.text for step in each.draft.steps if not step.risk)
+                return f"{each.draft.name}: {steps}" if not each.draft.refused else ""
+        return ""
 
 
-def _by_pool(stores: Stores, caller: Caller) -> dict[str, list[SessionEntry]]:
-    """Return the newest sessions of each pool that the caller may hear, oldest first."""
-    found: dict[str, list[SessionEntry]] = {}
-    newest = sorted(stores.sources.all_sessions(), key=lambda entry: entry.opened.at, reverse=True)
-    for entry in newest:
-        document = entry.opened.document
-        is_work = entry.opened.origin.host in HOSTS and not stores.forgotten.hiding(document)
-        if is_work and (caller.hears is None or caller.hears(document)):
-            found.setdefault(entry.opened.project or PERSONAL, []).append(entry)
-    return {pool: list(reversed(list(islice(entries, SESSIONS)))) for pool, entries in found.items()}
-
-
-def _folder(sessions: Sequence[SessionEntry]) -> Path | None:
-    """Return the repository of the newest session with a folder, None without one."""
-    folder = next((Path(entry.opened.origin.cwd) for entry in reversed(sessions) if entry.opened.origin.cwd), None)
-    return folder and repository_folder(folder)
-
-
-def _drafts(pool: str, units: Sequence[WorkUnit], root: Path | None) -> Iterator[SkillDraft]:
-    texts, known = instructions(root) if root else {}, known_words(root)
-    foreign = frozenset[str]().union(*(unit.foreign for unit in units))
-    for procedure in procedures(units):
-        done = {round.unit.turns[0] for round in procedure.rounds}
-        others = [unit.asks[0].text for unit in units if unit.asks and unit.turns[0] not in done]
-        words = draft(procedure, others, known, foreign)
-        yield _draft(pool, procedure, words, tuple(stated_in(procedure.own, texts)))
-
-
-def _draft(pool: str, procedure: Procedure, words: RenderedProcedure, stated: tuple[str, ...]) -> SkillDraft:
-    id = digest(" ".join((pool, *sorted(procedure.own)))).hex()[:26]
+def _draft(work: PoolWork, procedure: Procedure, rejected: bool) -> SkillDraft:
+    words = work.draft(procedure)
+    id = digest(" ".join((work.pool, *sorted(procedure.own)))).hex()[:26]
     good = sum(each.unit.end == "good" for each in procedure.rounds)
     told = f"{len(procedure.rounds)} times in {procedure.sessions} sessions on {procedure.days} days; {good} known good"
     text = skill_text(words, id, told)
@@ -103,7 +256,7 @@ def _draft(pool: str, procedure: Procedure, words: RenderedProcedure, stated: tu
     own = procedure.own
     return SkillDraft(
         id=id,
-        pool=pool,
+        pool=work.pool,
         name=words.name,
         form=words.form,
         steps=tuple(
@@ -124,7 +277,8 @@ def _draft(pool: str, procedure: Procedure, words: RenderedProcedure, stated: tu
         days=procedure.days,
         asks=words.asks,
         pitfalls=words.pitfalls,
-        stated_in=stated,
+        stated_in=tuple(stated_in(procedure.own, work.texts)),
         refused=refused,
         text="" if refused else text,
+        rejected=rejected,
     )

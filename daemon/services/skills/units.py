@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from ....protocol.event import ARGUMENT_LIMIT, AnyEvent, Checked, Committed, Interrupted, Ran, Said, ToolCalled
 from ....protocol.tool_calls import command_of, edited_path
 from .foreign_files import foreign_files
+from .skill_calls import called_skills, read_skills
 from .steps import StepSeen, command_steps, edit_step
 from .tables import table
 
@@ -37,7 +38,7 @@ class Ask(NamedTuple):
 
 class WorkUnit(NamedTuple):
     """A unit of work. `document`: its session; `day`: of its first event; `asks`: the turns that began it;
-    `foreign`: the files that it wrote after it had read a page."""
+    `foreign`: the files that it wrote after it had read a page; `called`, `read`: names of skills."""
 
     document: str
     day: str
@@ -46,6 +47,8 @@ class WorkUnit(NamedTuple):
     turns: tuple[str, ...]
     end: End
     foreign: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
 
 
 class SessionEvents(NamedTuple):
@@ -69,7 +72,7 @@ def _units(session: SessionEvents) -> Iterator[WorkUnit]:
     for number, part in enumerate(parts):
         following = parts[number + 1][0] if number + 1 < len(parts) else None
         unit = _unit(session.document, part, following.text if isinstance(following, Said) else "")
-        if unit.steps or unit.foreign:
+        if unit.steps or unit.foreign or unit.called or unit.read:
             yield unit
 
 
@@ -100,6 +103,8 @@ def _unit(document: str, events: Sequence[AnyEvent], following: str) -> WorkUnit
         turns=tuple(event.turn for event in events),
         end=_end(events, seen, following),
         foreign=frozenset(foreign_files(events)),
+        called=frozenset(called_skills(events)),
+        read=frozenset(read_skills(events)),
     )
 
 

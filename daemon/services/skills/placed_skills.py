@@ -1,0 +1,90 @@
+"""The skills that the user placed: their files, how they are used, and what is known of them (K2).
+
+Invariants: memd never changes a skill's file; its record names the file and never holds its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ....protocol.instant import from_micros
+from ....protocol.operation import AnyOperation, Invalidated, SkillRevised
+from ....protocol.record import LIVE, Record
+from ....protocol.skills import PlacedSkill, SkillRevision, SkillUse
+from ....stages.batch import PERSONAL
+from ...projections.stores import Stores
+from .pool_work import PoolWork
+from .skill_file import SkillFile, gone_steps, read_skill, without_steps
+from .skill_use import newest, rung, used, uses, why_retire
+
+KEY = "skill."
+"""A skill's record has the key `skill.NAME`."""
+
+SHOWN = 20
+"""Newest uses that are told."""
+
+
+class PlacedSkills:
+    """Reads placed skills."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def records(self) -> list[Record]:
+        """Return the records of the skills that are in place, by name."""
+        records = self._stores.records.many(self._stores.skills.ids()).values()
+        return sorted((each for each in records if each.status in LIVE), key=lambda each: (each.key, each.id))
+
+    def told(self, record: Record, works: Mapping[str, PoolWork]) -> PlacedSkill:
+        """Return a skill with its statistics. `works`: the work of the pools that count for it."""
+        states = self._stores.skills.states(record.id)
+        days = [from_micros(state.at)[:10] for state in states]
+        file = read_skill(Path(record.value))
+        history = sorted(self._uses(record, works, file, days[0]), key=lambda use: use.day)
+        real = used(history)
+        revisions = [SkillRevision(sha=each.what.sha, by=each.what.by, at=each.at) for each in states]
+        stands, fell = rung(history, revisions, days)
+        work = works.get(record.pool)
+        gone = gone_steps(file, work.known) if work and work.root else []
+        since = max([days[0], *(use.day for use in real[-1:])])
+        idle = sum(entry.opened.at[:10] > since for entry in work.sessions) if work else 0
+        return PlacedSkill(
+            id=record.id,
+            pool=record.pool,
+            name=name_of(record),
+            path=record.value,
+            rung=stands,
+            uses=len(real),
+            good=sum(use.end == "good" for use in real),
+            bad=sum(use.end == "bad" for use in real),
+            without=len(history) - len(real),
+            last_used=real[-1].day if real else "",
+            fell=fell,
+            retire=why_retire(history, idle, len(gone), len(file.steps)) if file.sha else "its file is gone",
+            better=without_steps(file.text, gone) if gone and len(gone) < len(file.steps) else "",
+            gone=tuple(each.command for each in gone),
+            revisions=tuple(revisions),
+            history=newest(history, SHOWN),
+        )
+
+    def _uses(self, record: Record, works: Mapping[str, PoolWork], file: SkillFile, since: str) -> Iterator[SkillUse]:
+        """Yield the uses of a skill: in its project, or in every pool for one in the user's home."""
+        for pool, work in works.items():
+            if record.pool in (pool, PERSONAL):
+                yield from uses(work.named(), name_of(record), file.own(work.subs), since)
+
+    def changes(self) -> Iterator[AnyOperation]:
+        """Yield what the files tell that memd does not know yet: other bytes, or that a file is gone."""
+        for record in self.records():
+            last = self._stores.skills.states(record.id)[-1].what
+            sha = read_skill(Path(record.value)).sha
+            if sha != last.sha:
+                yield SkillRevised(record=record.id, sha=sha, by="user")
+            if not sha and sha == last.sha:  # gone at the look before, too: no checkout in between
+                yield Invalidated(id=record.id, valid_to="", reason="the user deleted the skill's file")
+
+
+def name_of(record: Record) -> str:
+    """Return the name of a skill."""
+    return record.key.removeprefix(KEY)

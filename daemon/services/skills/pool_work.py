@@ -1,0 +1,101 @@
+"""The work of each pool's sessions, and the procedures in it (K1, K2).
+
+Invariant: a session that is hidden, or that the caller may not hear, counts nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from ....protocol.repository_folder import repository_folder
+from ....stages.batch import PERSONAL
+from ...projections.sources import SessionEntry
+from ...projections.stores import Stores
+from ..service import Caller
+from .instructions import instructions
+from .mining import Procedure, procedures
+from .project_files import known_words
+from .rendering import RenderedProcedure, draft
+from .shown_words import Known
+from .steps import SubCommands
+from .units import SessionEvents, WorkUnit, work_units
+
+HOSTS = frozenset(("claude-code", "codex", "pi", "gemini-cli"))
+"""Hosts whose calls are the work of a person's agents. Documents and exports are not; a shell has no requests that
+divide its work."""
+
+SESSIONS = 400
+"""Newest sessions of a project that are read."""
+
+
+class PoolWork:
+    """The newest sessions of a pool, oldest first."""
+
+    def __init__(self, stores: Stores, pool: str, sessions: Sequence[SessionEntry]) -> None:
+        self._stores, self.pool, self.sessions = stores, pool, sessions
+
+    @cached_property
+    def units(self) -> list[WorkUnit]:
+        """The pieces of work, oldest first."""
+        return list(work_units(self._read()))
+
+    @cached_property
+    def subs(self) -> SubCommands:
+        """Tells which words of the pool's commands are sub-commands."""
+        return SubCommands(unit.steps for unit in self.units)
+
+    def named(self) -> Iterator[WorkUnit]:
+        """Yield the pieces of work with their steps by sub-commands."""
+        for unit in self.units:
+            yield unit._replace(steps=tuple(map(self.subs.named, unit.steps)))
+
+    def _read(self) -> Iterator[SessionEvents]:
+        for entry in self.sessions:
+            document = entry.opened.document
+            yield SessionEvents(document, [captured.event for captured in self._stores.archive.turns(document)])
+
+    @cached_property
+    def root(self) -> Path | None:
+        """The repository of the newest session with a folder, None without one."""
+        newest = reversed(self.sessions)
+        folder = next((Path(entry.opened.origin.cwd) for entry in newest if entry.opened.origin.cwd), None)
+        return folder and repository_folder(folder)
+
+    @cached_property
+    def known(self) -> Known:
+        """Whether the project's own files have a word."""
+        return known_words(self.root)
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """What the project tells its agents, by path."""
+        return instructions(self.root) if self.root else {}
+
+    @cached_property
+    def procedures(self) -> list[Procedure]:
+        """The procedures that the units repeat."""
+        return procedures(self.units)
+
+    def draft(self, procedure: Procedure) -> RenderedProcedure:
+        """Return a procedure in words."""
+        done = {round.unit.turns[0] for round in procedure.rounds}
+        others = [unit.asks[0].text for unit in self.units if unit.asks and unit.turns[0] not in done]
+        foreign = frozenset[str]().union(*(unit.foreign for unit in self.units))
+        return draft(procedure, others, self.known, foreign)
+
+
+def pool_works(stores: Stores, caller: Caller) -> dict[str, PoolWork]:
+    """Return the work of each pool in which the caller may hear a session."""
+    found: dict[str, list[SessionEntry]] = {}
+    newest = sorted(stores.sources.all_sessions(), key=lambda entry: entry.opened.at, reverse=True)
+    for entry in newest:
+        document = entry.opened.document
+        is_work = entry.opened.origin.host in HOSTS and not stores.forgotten.hiding(document)
+        if is_work and (caller.hears is None or caller.hears(document)):
+            found.setdefault(entry.opened.project or PERSONAL, []).append(entry)
+    return {
+        pool: PoolWork(stores, pool, list(reversed(list(islice(entries, SESSIONS))))) for pool, entries in found.items()
+    }

@@ -1,0 +1,96 @@
+"""Reads the file of a placed skill: its steps, and those that name something that is gone (K2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from .shell_text import commands
+from .shown_words import Known
+from .steps import StepSeen, SubCommands, command_steps
+
+BYTES = 64 * 1024
+"""Most bytes of a file that are read."""
+
+_STEP = re.compile(r"^\s*(?:\d+[.)]|[-*])\s+`([^`\n]+)`.*$", re.MULTILINE)
+_TARGETS = {"make": 1, "just": 1, "npm": 2, "pnpm": 2, "yarn": 2, "bun": 2, "mise": 2, "task": 1}
+"""Programs whose word at this place is defined by a file of the project."""
+
+
+class FileStep(NamedTuple):
+    """A step of a skill's file: its whole line, the command in it, and what that does."""
+
+    line: str
+    command: str
+    step: StepSeen
+
+
+class SkillFile(NamedTuple):
+    """A skill's file. `sha`: SHA-256 of its bytes, "" if it is gone; `text`: its beginning."""
+
+    sha: str
+    text: str
+
+    @property
+    def steps(self) -> tuple[FileStep, ...]:
+        """The steps in order, without lines whose command is none."""
+        return tuple(_steps(self.text))
+
+    def named(self, subs: SubCommands) -> tuple[FileStep, ...]:
+        """Return the steps by the names that they have in a pool's work."""
+        return tuple(each._replace(step=subs.named(each.step)) for each in self.steps)
+
+    def own(self, subs: SubCommands) -> tuple[str, ...]:
+        """Return the names of the own steps in a pool's work, in order."""
+        return tuple(dict.fromkeys(each.step.name for each in self.named(subs) if each.step.own))
+
+
+GONE = SkillFile("", "")
+
+
+def read_skill(path: Path) -> SkillFile:
+    """Return the file at a path; an absent one, or one that can't be read, is gone."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(BYTES)
+    except OSError:
+        return GONE
+    return SkillFile(sha256(content).hexdigest(), content.decode("utf-8", "replace"))
+
+
+def _steps(text: str) -> Iterator[FileStep]:
+    for found in _STEP.finditer(text):
+        command = re.sub(r"<(?:word|path|text|option)>", "0", found[1])  # no word that may be a sub-command
+        for step in command_steps(command, "ok", 0)[:1]:
+            yield FileStep(found[0], found[1], step)
+
+
+def gone_steps(file: SkillFile, known: Known) -> list[FileStep]:
+    """Return the steps whose script, or whose target in a file of the project, is gone."""
+    return [each for each in file.steps if (named := _named(each)) and not known(named)]
+
+
+def _named(each: FileStep) -> str:
+    """Return what a step needs of the project, "" for nothing that can be looked up."""
+    program = each.step.words[0]
+    if "/" in program:
+        return program
+    words = [word.text for word in commands(each.step.raw)[0].words]
+    place = _TARGETS.get(program, 0)
+    is_target = 0 < place < len(words) and (place == 1 or words[1] == "run") and words[0] == program
+    return words[place] if is_target and re.fullmatch(r"[\w:-]+", words[place]) else ""
+
+
+def without_steps(text: str, gone: list[FileStep]) -> str:
+    """Return a skill's text without some steps, and with the others numbered anew."""
+    lines = {each.line for each in gone}
+    kept = [line for line in text.split("\n") if line not in lines]
+    number = 0
+    for place, line in enumerate(kept):
+        if found := re.match(r"(\s*)\d+([.)]\s.*)", line):
+            number += 1
+            kept[place] = f"{found[1]}{number}{found[2]}"
+    return "\n".join(kept)
