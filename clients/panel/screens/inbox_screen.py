@@ -24,7 +24,7 @@ PAGE = 20
 @dataclass(frozen=True)
 class ProposalCard:
     """A proposal with both records, None for a missing or a hidden one, the parts of both texts, and the records that
-    accepting changes. `problem`: why it can't be accepted."""
+    accepting changes. `problem`: why it can't be accepted; `file`: the text of a draft of a skill, `skill`: its name."""
 
     proposal: Waiting
     old: Record | None
@@ -33,6 +33,8 @@ class ProposalCard:
     new_parts: list[Part]
     changes: tuple[JudgedRecord, ...] = ()
     problem: str = ""
+    file: str = ""
+    skill: str = ""
 
     @property
     def proofs(self) -> list[str]:
@@ -86,7 +88,23 @@ async def show(request: Request) -> Response:
     )
 
 
+async def _skill_card(client: AsyncClient, proposal: Waiting) -> ProposalCard:
+    """Return the card of a proposal about a file, which the user decides in a terminal."""
+    listed = await client.skills(proposal.record[:26], everywhere=True, known=True)
+    parts = _unmarked(proposal.line)
+    if proposal.what == "skill":
+        draft = next(iter(listed.skills), None)
+        return ProposalCard(
+            proposal, None, None, parts, [], file=draft.text if draft else "", skill=proposal.record[:8]
+        )
+    placed = next((each for each in listed.placed if each.id == proposal.record), None)
+    name, better = (placed.name, placed.better) if placed else (proposal.record[:8], "")
+    return ProposalCard(proposal, None, None, parts, [], file=better, skill=name)
+
+
 async def _card(client: AsyncClient, proposal: Waiting) -> ProposalCard:
+    if proposal.what in ("skill", "skill_retire"):
+        return await _skill_card(client, proposal)
     old, new = await asyncio.gather(_record(client, proposal.record), _record(client, proposal.against))
     old_parts, new_parts = beside(proposal.line, proposal.against_line)
     if not proposal.against:

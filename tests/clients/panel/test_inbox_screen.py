@@ -1,5 +1,7 @@
 """The inbox in a real browser (G7, U4)."""
 
+from pathlib import Path
+
 import pytest
 
 from memd.clients.panel.disputes import loses_words
@@ -9,6 +11,7 @@ from memd.protocol.event import Origin, SessionEnded
 from memd.protocol.record import Record
 from tests.clients.panel.conftest import SUITCASE, Opened, RunningPanel, needs_browser, remember
 from tests.conftest import RunningDaemon
+from tests.daemon.test_procedures import release
 
 pytestmark = needs_browser
 
@@ -239,3 +242,24 @@ def test_an_empty_home_says_that_nothing_waits_U4(panel: RunningPanel, opened: O
     assert "Nothing matches." in tab.go("/forget?query=cello").text()
     assert "Forget for good" in tab.go("/forget").text("h1")
     assert tab.complaints == []
+
+
+def test_a_draft_of_a_skill_is_read_whole_and_rejected_K1(
+    daemon: RunningDaemon, folder: Path, panel: RunningPanel, opened: Opened
+) -> None:
+    with daemon.client() as client:
+        for each in (release("a", 1), release("b", 2), release("c", 4)):
+            origin = Origin(host="claude-code", session=each.document, cwd=str(folder), live=False)
+            client.capture(origin, each.events)
+        assert len(client.propose_skills().proposed) == 1
+        (draft,) = client.skills(everywhere=True).skills
+    tab = opened().go("/inbox")
+    card = tab.find(".ask")
+    assert card.locator("pre").inner_text().strip() == draft.text.strip()
+    assert f"memd skill place {draft.id[:8]}" in card.inner_text() and "No file is written." in card.inner_text()
+    assert card.locator("button").all_inner_texts() == ["Reject\nr"], "the user accepts it where he reads it"
+    card.locator("button").click()
+    tab.find("#notice >> text=Rejected: nothing changed.").wait_for()
+    tab.find("#notice >> text=Undo").click()
+    tab.find("h1 >> text=1 thing only you decide").wait_for()
+    assert tab.complaints == [] and tab.foreign == []
