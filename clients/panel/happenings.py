@@ -334,6 +334,9 @@ def _reviewed(reading: _Reading, entry: Logged, operation: Reviewed) -> Happenin
 def _proposed(reading: _Reading, entry: Logged, operation: ops.ChangeProposed) -> Happening:
     records = tuple(NamedRecord(id) for id in (operation.record, operation.against) if id)
     text = "memd asks you about a contradiction" if operation.what == "conflict" else "memd asks you about a repetition"
+    if operation.what in ("skill", "skill_retire"):
+        about = "a skill" if operation.what == "skill" else "taking a skill away"
+        return _told(entry, "memd", f"memd asks you about {about}", href="/inbox", count=0)
     if operation.what == "forget":
         text = f"{wording.host_name(operation.document) if operation.document else 'An agent'} asks to forget"
     by: Actor = "agents" if operation.what == "forget" else "memd"

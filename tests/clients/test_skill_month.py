@@ -158,3 +158,20 @@ def test_an_edit_needs_held_out_work_K3(month: Month) -> None:
     for day in range(15, 18):
         month.use(day, f"x{day}", f"4.{day}.0")
     assert [each["by"] for each in month.skill()["revisions"]] == ["placed", "user", "tuned"]
+
+
+def test_a_rule_of_the_user_forbids_a_draft_K4(month: Month) -> None:
+    month.releases()
+    rule = json.loads(month.told("remember", "Never run make bundle on a laptop.", "--json", *month.where))["data"]
+    month.told("pin", rule["record"]["id"][:8])
+    assert "a rule forbids a step" in month.told("skill", "list", *month.where)
+    refused = month.memd("skill", "place", "ship-version", *month.where)
+    assert refused.code != 0 and "Never run make bundle" in refused.errors
+    assert "memd makes no file of it" in month.told("skill", "propose", "--dry-run")
+
+
+def test_the_report_of_a_week_tells_what_is_proposed_K1(month: Month) -> None:
+    month.releases()
+    month.told("skill", "propose")
+    report = month.told("report")
+    assert "memd proposes a skill, done 3 times" in report and "memd skill place" in report

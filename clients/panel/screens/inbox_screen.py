@@ -24,7 +24,7 @@ PAGE = 20
 @dataclass(frozen=True)
 class ProposalCard:
     """A proposal with both records, None for a missing or a hidden one, the parts of both texts, and the records that
-    accepting changes. `problem`: why it can't be accepted; `file`: the text of a draft of a skill, `skill`: its name."""
+    accepting changes. `problem`: why it can't be accepted; `file`, `skill`: the text and the name of a skill."""
 
     proposal: Waiting
     old: Record | None

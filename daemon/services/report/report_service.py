@@ -55,8 +55,15 @@ NEWS = 5
 
 _USER = re.compile(r"\bthe user\b", re.IGNORECASE)
 
-_KINDS = {"patch": 0, "conflict": 1, "forget": 2, "duplicate": 3}
+_KINDS = {"patch": 0, "conflict": 1, "forget": 2, "skill_retire": 3, "skill": 4, "duplicate": 5}
 _TELLING = frozenset({"decision", "preference", "convention", "lesson", "principle", "procedure"})
+
+
+def _command(proposal: Waiting) -> str:
+    """Return the command that decides a proposal, or shows what is about a file."""
+    if proposal.what in ("skill", "skill_retire"):
+        return f"memd skill {'place' if proposal.what == 'skill' else 'retire'} {proposal.record[:8]}"
+    return f"memd inbox accept {proposal.id[:8]}"
 
 
 class ReportSources(NamedTuple):
@@ -131,8 +138,7 @@ class ReportReader:
     def _needs(self) -> Iterator[ReportLine]:
         """Yield what waits for a decision of the user since this week or an earlier one."""
         for proposal in self._asked:
-            command = f"memd inbox accept {proposal.id[:8]}"
-            yield ReportLine(text=self._question(proposal), ids=(proposal.id,), command=command)
+            yield ReportLine(text=self._question(proposal), ids=(proposal.id,), command=_command(proposal))
 
     def _open_proposals(self) -> list[Waiting]:
         asked = [proposal for proposal in self._sources.inbox().proposals if proposal.at < self._week.until]
@@ -147,6 +153,10 @@ class ReportReader:
         old, new = _quoted(proposal.line, SHORT), _quoted(proposal.against_line, SHORT)
         if proposal.what == "patch":
             return self._patch(proposal)
+        if proposal.what == "skill":
+            return f"memd proposes a skill, {proposal.reason}: {cut(without_secrets(proposal.line), WORDS)}"
+        if proposal.what == "skill_retire":
+            return f"memd asks whether to take a skill away, {proposal.reason}: {proposal.line}"
         if proposal.what == "duplicate":
             return f"memd asks whether {new} says the same as {old}"
         if proposal.what == "conflict" and proposal.against:

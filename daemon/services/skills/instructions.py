@@ -46,13 +46,13 @@ def stated_in(own: Iterable[str], texts: dict[str, str]) -> Iterator[str]:
     names = list(own)
     for path, text in texts.items():
         words = " ".join(re.sub(r"[`*|]", " ", text).split())
-        named = sum(_is_named(name, words) for name in names)
+        named = sum(names_step(name, words) for name in names)
         if names and named >= STATED * len(names):
             yield path
 
 
-def _is_named(step: str, words: str) -> bool:
-    """Whether a text names a step: its program and sub-commands, perhaps behind a runner and with options between."""
+def names_step(step: str, words: str) -> bool:
+    """Return whether a text names a step: its program and sub-commands, perhaps with options between."""
     program, *subs = step.split()
     between = r"(?:\s+-\S+(?:\s+[^\s-]\S*)?){0,4}\s+"  # options, perhaps with a value
     parts = [re.escape(program.rpartition("/")[2]), *map(re.escape, subs)]

@@ -5,17 +5,19 @@ Invariant: a session that is hidden, or that the caller may not hear, counts now
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
+from ....protocol.record import LIVE
 from ....protocol.repository_folder import repository_folder
 from ....stages.batch import PERSONAL
 from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
 from ..service import Caller
-from .instructions import instructions
+from .instructions import instructions, names_step
 from .mining import Procedure, procedures
 from .project_files import known_words
 from .rendering import RenderedProcedure, draft
@@ -29,6 +31,11 @@ divide its work."""
 
 SESSIONS = 400
 """Newest sessions of a project that are read."""
+
+
+_NEVER = re.compile(
+    r"\b(?:never|must not|do not|don.t|mustn.t|no longer|forbidden|nie|niemals|jamais|nunca)\b", re.IGNORECASE
+)
 
 
 class PoolWork:
@@ -85,6 +92,13 @@ class PoolWork:
         others = [unit.asks[0].text for unit in self.units if unit.asks and unit.turns[0] not in done]
         foreign = frozenset[str]().union(*(unit.foreign for unit in self.units))
         return draft(procedure, others, self.known, foreign)
+
+    def forbidden(self, procedure: Procedure) -> str:
+        """Return the rule of the user or the playbook that forbids a step of a procedure, "" for none (K4)."""
+        held = self._stores.records.many(self._stores.inbox.held((self.pool, PERSONAL))).values()
+        rules = [record.content for record in held if record.status in LIVE and _NEVER.search(record.content)]
+        names = [step.name for step in procedure.steps if not step.name.startswith("edit ")]
+        return next((rule for rule in rules if any(names_step(name, rule.replace("`", "")) for name in names)), "")
 
 
 def pool_works(stores: Stores, caller: Caller) -> dict[str, PoolWork]:

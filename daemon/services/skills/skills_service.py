@@ -32,6 +32,7 @@ from ....protocol.skills import (
 from ....stages.batch import PERSONAL
 from ...projections.records import digest
 from ..core import Core
+from ..outgoing_screen import without_secrets
 from ..service import Caller, Handler, Handlers, Service
 from ..write_thread import Writer
 from .instructions import stated_in
@@ -252,7 +253,8 @@ def _draft(work: PoolWork, procedure: Procedure, rejected: bool) -> SkillDraft:
     good = sum(each.unit.end == "good" for each in procedure.rounds)
     told = f"{len(procedure.rounds)} times in {procedure.sessions} sessions on {procedure.days} days; {good} known good"
     text = skill_text(words, id, told)
-    refused = why_refused(words, text)
+    rule = work.forbidden(procedure)
+    refused = f"a rule forbids a step: {without_secrets(rule)}" if rule else why_refused(words, text)
     own = procedure.own
     return SkillDraft(
         id=id,
