@@ -58,6 +58,7 @@ class Calls:
             tools.FeedbackArguments: self.feedback,
             tools.ReflectArguments: self.reflect,
             tools.IngestArguments: self.ingest,
+            tools.SkillsArguments: self.skills,
         }
         return calls[type(arguments)](arguments)
 
@@ -95,6 +96,24 @@ class Calls:
             linked=[_memory(link.record) for link in reply.linked],
         )
         return result, _fenced(_recalled(result))
+
+    def skills(self, asked: tools.SkillsArguments) -> tuple[tools.SkillsResult, str]:
+        """Tell of placed skills only: a draft is nothing that an agent follows (K2)."""
+        placed = self._client.skills(asked.name, cwd=self._folder(asked.cwd)).placed
+        known = [
+            tools.KnownSkill(
+                name=skill.name,
+                path=skill.path,
+                rung=skill.rung,
+                uses=skill.uses,
+                good=skill.good,
+                bad=skill.bad,
+                last_used=skill.last_used,
+                note=skill.retire or skill.fell,
+            )
+            for skill in placed
+        ]
+        return tools.SkillsResult(skills=known), _fenced(_skills(known))
 
     def remember(self, arguments: tools.RememberArguments) -> tuple[tools.RememberResult, str]:
         """Save a text with the assistant's trust, quarantined (W2), or a hand-over (C1)."""
@@ -430,6 +449,15 @@ def _session_lines(summary: Summary) -> Iterator[str]:
     """Yield the lines of a session's summary."""
     yield _line(f"## {summary.title} [{summary.session.document}, {_day(summary.last_at)}]")
     yield from (_line(f"- {line.section}: {line.text}") for line in summary.lines)
+
+
+def _skills(known: Sequence[tools.KnownSkill]) -> Iterator[str]:
+    if not known:
+        yield "no skill is placed here"
+    for skill in known:
+        note = f"; {_line(skill.note)}" if skill.note else ""
+        ends = f"used {skill.uses} times, {skill.good} well, {skill.bad} badly"
+        yield f"- {skill.name} ({skill.path}): {skill.rung}, {ends}{note}"
 
 
 def _day(at: str) -> str:

@@ -184,6 +184,13 @@ class IngestArguments(Arguments, frozen=True, kw_only=True):
     cwd: Cwd = ""
 
 
+class SkillsArguments(Arguments, frozen=True, kw_only=True):
+    """Of memory_skills."""
+
+    cwd: Cwd = ""
+    name: Annotated[str, Meta(max_length=64, description="Only the skill of this name.")] = ""
+
+
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A memory: the statement, its quoted source and the speaker. `status` quarantined means unconfirmed; `type` "open
     question" means that it was undecided when it was said. `true_from` and `true_until`: of a retired one. With `deep`,
@@ -344,6 +351,25 @@ class IngestResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     note: str = ""
 
 
+class KnownSkill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A skill that the user placed. `uses`, `good`, `bad`: since then; `note`: what speaks against it."""
+
+    name: str
+    path: str
+    rung: str
+    uses: int = 0
+    good: int = 0
+    bad: int = 0
+    last_used: str = ""
+    note: str = ""
+
+
+class SkillsResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Of memory_skills."""
+
+    skills: list[KnownSkill] = []
+
+
 def schema(of: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON schema of a type with its parts in `$defs`, without the type's own docstring."""
     (_,), parts = msgspec.json.schema_components([of], ref_template="#/$defs/{name}")
@@ -398,6 +424,7 @@ _SCHEMAS: dict[str, tuple[type[Arguments], type[msgspec.Struct]]] = {
     "memory_feedback": (FeedbackArguments, FeedbackResult),
     "memory_reflect": (ReflectArguments, ReflectResult),
     "memory_ingest": (IngestArguments, IngestResult),
+    "memory_skills": (SkillsArguments, SkillsResult),
 }
 
 

@@ -11,6 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from memd.clients.mcp.calls import Calls
+from memd.clients.mcp.tools import SkillsArguments, SkillsResult
+from memd.clients.python.client import Client
 from memd.protocol.event import Origin
 from tests.clients.conftest import Told
 from tests.clients.test_questions import answered
@@ -175,3 +178,16 @@ def test_the_report_of_a_week_tells_what_is_proposed_K1(month: Month) -> None:
     month.told("skill", "propose")
     report = month.told("report")
     assert "memd proposes a skill, done 3 times" in report and "memd skill place" in report
+
+
+def test_an_agent_reads_what_is_known_of_placed_skills_K2(month: Month) -> None:
+    month.releases()
+    with Client(month.daemon.places, deadline_ms=20_000, surface="mcp") as client:
+        calls = Calls(client, str(month.folder), "")
+        assert calls.call(SkillsArguments())[0] == SkillsResult(), "a draft is no skill"
+        month.asked("skill", "place", "ship-version", *month.where)
+        month.use(1, "u1", "2.1.0")
+        result, text = calls.call(SkillsArguments())
+    assert isinstance(result, SkillsResult)
+    assert [(skill.name, skill.rung, skill.uses) for skill in result.skills] == [("ship-version", "placed", 1)]
+    assert "- ship-version (" in text and "used 1 times, 1 well, 0 badly" in text

@@ -23,12 +23,13 @@ from ....protocol.request import Capture, Distil, Get, GetJob, GetStatus, List, 
 from ....protocol.request_fields import Request, Surface
 from ....protocol.session import FindSessions, GetSession, GetSummary, HandOver, ListSessions
 from ....protocol.settings import ListSettings
+from ....protocol.skills import ListSkills
 from ....protocol.state import GetState
 from ...projections.stores import Stores
 
 AGENT_READS: frozenset[type[Request]] = frozenset({
     Recall, Profile, GetContext, Get, List, Why, Pools, GetState, GetStatus, GetJob, ListSessions, GetSession,
-    GetSummary, FindSessions, GetDetail, ListTopics, WeighItems,
+    GetSummary, FindSessions, GetDetail, ListTopics, WeighItems, ListSkills,
 })  # fmt: skip
 
 AGENT_WRITES: frozenset[type[Request]] = frozenset({

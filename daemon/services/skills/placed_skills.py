@@ -45,7 +45,7 @@ class PlacedSkills:
         real = used(history)
         revisions = [SkillRevision(sha=each.what.sha, by=each.what.by, at=each.at) for each in states]
         stands, fell = rung(history, revisions, days)
-        work = works.get(record.pool)
+        work = works.get(states[0].what.pool or record.pool)
         gone = gone_steps(file, work.known) if work and work.root else []
         since = max([days[0], *(use.day for use in real[-1:])])
         idle = sum(entry.opened.at[:10] > since for entry in work.sessions) if work else 0

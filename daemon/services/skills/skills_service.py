@@ -230,7 +230,8 @@ class SkillsService(Service):
         """Return edits that held-out work confirms. Raises NotFound, InvalidRequest."""
         record = self._named(request.name, caller)
         works = pool_works(self._stores, caller)
-        return tuned(self._placed.told(record, works), works.get(record.pool))
+        source = self._stores.skills.states(record.id)[0].what.pool
+        return tuned(self._placed.told(record, works), works.get(source))
 
     # --- the inbox -------------------------------------------------------------------------------------------------
     def line(self, proposal: ChangeProposed) -> str:
