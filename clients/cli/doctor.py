@@ -23,6 +23,7 @@ from ... import __version__
 from ...protocol.errors import DaemonDown, MemdError, by_code
 from ...protocol.places import Places
 from ...protocol.reply import ModelState, Problem, StatusText
+from ...protocol.repository_folder import repository_folder
 from ...protocol.settings import SettingList
 from .. import service
 from ..hooks.hosts import TITLES, Hosts, check_hosts
@@ -30,6 +31,7 @@ from ..python import launch
 from ..python.client import Client, places_here
 from .connection import ended_with, is_older, offline
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .skill_places import twice_named
 from .wording import age, count, reflecting, size
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -136,6 +138,7 @@ def _check(places: Places) -> Results:
     yield from _disk(places)
     yield from _service(places)
     yield from _hosts(places)
+    yield from _skills()
     yield from _model(None if status else trial)
 
 
@@ -319,6 +322,17 @@ def _spool(places: Places, status: StatusText | None) -> Results:
         yield _result("spool", "warning", message, "to deliver: `memd up`")
     elif not rejected:
         yield _ok("spool", f"the daemon is reading {count(len(waiting), 'file')}" if waiting else "empty")
+
+
+def _skills() -> Results:
+    """Whether a skill has the name of another one (K4)."""
+    root = repository_folder(Path.cwd())
+    if root and (names := twice_named(Path.home(), root)):
+        message = f"in your home and in {root}: {', '.join(names)}"
+        hint = (
+            "Claude Code takes the one in your home, Gemini CLI the project's: rename one, or `memd skill retire NAME`"
+        )
+        yield _result("skills", "warning", message, hint)
 
 
 def _bytes(path: Path) -> int:

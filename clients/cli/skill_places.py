@@ -50,6 +50,19 @@ def place_skill(root: Path, name: str, text: str) -> Iterator[Path]:
         ) from error
 
 
+def twice_named(home: Path, root: Path) -> list[str]:
+    """Return the names of skills that lie both in a home and in a repository: hosts differ in which one they take."""
+    return sorted(_names(home) & _names(root)) if home.resolve() != root.resolve() else []
+
+
+def _names(folder: Path) -> set[str]:
+    found: set[str] = set()
+    for below in (SHARED, CLAUDE / "skills"):
+        with suppress(OSError):
+            found |= {place.parent.name for place in (folder / below).glob(f"*/{FILE}")}
+    return found
+
+
 def retire_skill(file: Path, archive: Path) -> Iterator[Path]:
     """Move a skill's folder into an archive, remove the link of Claude Code to it, and yield where it is; nothing if it
     was gone. Raises InvalidRequest for a folder that can't be moved."""

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from memd.clients.cli.skill_places import twice_named
 from memd.clients.mcp.calls import Calls
 from memd.clients.mcp.tools import SkillsArguments, SkillsResult
 from memd.clients.python.client import Client
@@ -191,3 +192,15 @@ def test_an_agent_reads_what_is_known_of_placed_skills_K2(month: Month) -> None:
     assert isinstance(result, SkillsResult)
     assert [(skill.name, skill.rung, skill.uses) for skill in result.skills] == [("ship-version", "placed", 1)]
     assert "- ship-version (" in text and "used 1 times, 1 well, 0 badly" in text
+
+
+def test_two_skills_of_one_name_are_found_K4(tmp_path: Path) -> None:
+    home, root = tmp_path / "home", tmp_path / "project"
+    for folder in (
+        home / ".claude" / "skills" / "ship",
+        root / ".agents" / "skills" / "ship",
+        root / ".agents" / "skills" / "own",
+    ):
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("---\n")
+    assert twice_named(home, root) == ["ship"] and twice_named(root, root) == []
