@@ -134,6 +134,19 @@ def test_a_step_whose_script_or_target_is_gone_is_dropped_from_the_text_K2(tmp_p
     assert read_skill(tmp_path / "none") == GONE
 
 
+def test_pitfalls_and_empty_lines_are_no_steps_and_a_folder_counts_K2(tmp_path: Path) -> None:
+    (tmp_path / "web" / "tools").mkdir(parents=True)
+    (tmp_path / "web" / "tools" / "x.sh").write_text("")
+    text = "---\n---\n\n1. `./tools/x.sh` in `web`\n2. `make y` in `web`\n\n- `make z` failed, well after `make y`\n"
+    (tmp_path / "SKILL.md").write_text(text)
+    file = read_skill(tmp_path / "SKILL.md")
+    assert [each.line for each in file.steps] == ["1. `./tools/x.sh` in `web`", "2. `make y` in `web`"]
+    assert gone_steps(file, known_words(tmp_path)) == []
+    (tmp_path / "web" / "tools" / "x.sh").unlink()
+    gone = gone_steps(file, known_words(tmp_path))
+    assert without_steps(text, gone).startswith("---\n---\n\n1. `make y` in `web`\n")
+
+
 def test_what_was_rejected_comes_back_only_with_much_that_is_new_K2() -> None:
     old = OwnSteps(frozenset("abc"), 3)
     assert is_rejected(OwnSteps(frozenset("abc"), 9), [old])

@@ -15,13 +15,17 @@ from .steps import StepSeen, SubCommands, command_steps
 BYTES = 64 * 1024
 """Most bytes of a file that are read."""
 
-_STEP = re.compile(r"^\s*(?:\d+[.)]|[-*])\s+`([^`\n]+)`.*$", re.MULTILINE)
+_STEP = re.compile(
+    r"^[ \t]*(?:\d+[.)][ \t]+`(?P<numbered>[^`\n]+)`(?P<rest>[^\n]*)|[-*][ \t]+`(?P<plain>[^`\n]+)`[ \t]*)$",
+    re.MULTILINE,
+)
+_WHERE = re.compile(r" in `([^`\n]+)`")
 _TARGETS = {"make": 1, "just": 1, "npm": 2, "pnpm": 2, "yarn": 2, "bun": 2, "mise": 2, "task": 1}
 """Programs whose word at this place is defined by a file of the project."""
 
 
 class FileStep(NamedTuple):
-    """A step of a skill's file: its whole line, the command in it, and what that does."""
+    """A step of a skill's file: its whole line, the command in it, and what that does, with its folder."""
 
     line: str
     command: str
@@ -63,9 +67,11 @@ def read_skill(path: Path) -> SkillFile:
 
 def _steps(text: str) -> Iterator[FileStep]:
     for found in _STEP.finditer(text):
-        command = re.sub(r"<(?:word|path|text|option)>", "0", found[1])  # no word that may be a sub-command
-        for step in command_steps(command, "ok", 0)[:1]:
-            yield FileStep(found[0], found[1], step)
+        command = found["numbered"] or found["plain"]
+        where = _WHERE.match(found["rest"] or "")
+        plain = re.sub(r"<(?:word|path|text|option)>", "0", command)  # no word that may be a sub-command
+        for step in command_steps(plain, "ok", 0)[:1]:
+            yield FileStep(found[0], command, step._replace(folder=where[1] if where else step.folder))
 
 
 def gone_steps(file: SkillFile, known: Known) -> list[FileStep]:
@@ -75,7 +81,9 @@ def gone_steps(file: SkillFile, known: Known) -> list[FileStep]:
 
 def _named(each: FileStep) -> str:
     """Return what a step needs of the project, "" for nothing that can be looked up."""
-    program = each.step.words[0]
+    program, folder = each.step.words[0], each.step.folder
+    if folder:
+        return f"{folder}/{program}" if "/" in program and "<" not in folder else ""
     if "/" in program:
         return program
     words = [word.text for word in commands(each.step.raw)[0].words]
@@ -90,7 +98,7 @@ def without_steps(text: str, gone: list[FileStep]) -> str:
     kept = [line for line in text.split("\n") if line not in lines]
     number = 0
     for place, line in enumerate(kept):
-        if found := re.match(r"(\s*)\d+([.)]\s.*)", line):
+        if found := re.match(r"([ \t]*)\d+([.)]\s.*)", line):
             number += 1
             kept[place] = f"{found[1]}{number}{found[2]}"
     return "\n".join(kept)

@@ -58,7 +58,7 @@ def _lines(named: Sequence[FileStep], work: PoolWork, procedure: Procedure) -> d
     rendered = zip(procedure.steps, work.draft(procedure).steps, strict=True)
     lines = {step.name: shown.text for step, shown in rendered if not shown.risk}
     for each in named:
-        lines[each.step.name] = re.sub(r"^\s*(?:\d+[.)]|[-*])\s+", "", each.line)
+        lines[each.step.name] = re.sub(r"^[ \t]*(?:\d+[.)]|[-*])[ \t]+", "", each.line)
     return lines
 
 
