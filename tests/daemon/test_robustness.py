@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,10 @@ def _children(pid: int) -> list[int]:
     file = Path(f"/proc/{pid}/task/{pid}/children")
     if not file.exists():
         pytest.skip("this system does not list a process's children")
-    found = [int(child) for task in file.parent.parent.iterdir() for child in (task / "children").read_text().split()]
+    found: list[int] = []
+    for task in file.parent.parent.iterdir():
+        with suppress(FileNotFoundError):  # a thread that ended since
+            found += map(int, (task / "children").read_text().split())
     return [child for child in found if b"worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
