@@ -157,7 +157,7 @@ class TuneSkill(ScopedRequest, tag="tune_skill", frozen=True, kw_only=True):
 class SkillTuning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Reply to `tune_skill`. `edits`: in words; `accepted`: whether held-out work confirms them; `why`: one sentence;
     `before`, `after`: the mean scores of the steps on held-out work, in [0, 1]; `held_out`, `sessions`: how much of it;
-    `text`: the new file, "" without a confirmed edit."""
+    `text`: the new file, "" without a confirmed edit; `sha`: SHA-256 of the file that it replaces."""
 
     skill: PlacedSkill
     edits: tuple[str, ...] = ()
@@ -168,6 +168,7 @@ class SkillTuning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     held_out: int = 0
     sessions: int = 0
     text: str = ""
+    sha: str = ""
 
 
 class SkillList(msgspec.Struct, frozen=True, kw_only=True):

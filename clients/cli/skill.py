@@ -181,7 +181,7 @@ def tune(name: Name, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
         if tuning.accepted and not as_json and sys.stdin.isatty():
             file = Path(tuning.skill.path)
             _agree(as_json, _tuned(tuning), f"Write this to {file}?")
-            write_skill(file, tuning.text, tuning.skill.revisions[-1].sha)
+            write_skill(file, tuning.text, tuning.sha)
             client.place_skill(tuning.skill.id, str(file), _sha(file), cwd=here(cwd), tuned=True)
             answer.give(tuning, [f"wrote {plain_name(str(file))}"])
         else:
@@ -308,5 +308,5 @@ def _tuned(tuning: SkillTuning) -> Iterator[str]:
         yield plain(edit)
     yield from wrapped(plain(tuning.why))
     if tuning.text:
-        old = Path(tuning.skill.path).read_text(encoding="utf-8").splitlines()
+        old = Path(tuning.skill.path).read_text(encoding="utf-8", errors="replace").splitlines()
         yield from map(plain, unified_diff(old, tuning.text.splitlines(), "now", "then", lineterm=""))

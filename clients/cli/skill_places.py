@@ -7,6 +7,7 @@ that leads out of the folder that the user chose.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,6 +23,7 @@ SHARED = Path(".agents/skills")
 
 CLAUDE = Path(".claude")
 FILE = "SKILL.md"
+_MADE_FROM = re.compile(r'^metadata: .*memd-id: "(\w+)"', re.MULTILINE)
 
 
 def repository_of(folder: str) -> Path:
@@ -37,13 +39,16 @@ def place_skill(root: Path, name: str, text: str) -> Iterator[Path]:
     """Write a skill below a repository or a home, and yield what was made; nothing if it is there as it would be.
     Raises Refused for a name that is taken, InvalidRequest for a file that can't be written."""
     file = _inside(root, SHARED / name) / FILE
+    link = _inside(root, CLAUDE / "skills") / name
+    if os.path.lexists(link) and not _is_own(link, file, text):
+        raise Refused(f"the name {name} is taken in {link.parent}", hint="rename that one")
     try:
         if not _is_written(file, text):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
             yield file
         if (root / CLAUDE).is_dir():
-            yield from _linked(_inside(root, CLAUDE / "skills") / name, file)
+            yield from _linked(link, file)
     except OSError as error:
         raise InvalidRequest(
             f"{file} can't be written: {error.strerror}", hint="copy what `memd skill show` prints"
@@ -85,11 +90,14 @@ def retire_skill(file: Path, archive: Path) -> Iterator[Path]:
 
 def write_skill(file: Path, text: str, sha: str) -> None:
     """Replace a skill's file whose bytes have this SHA-256. Raises Refused for a file that was changed."""
-    if sha256(file.read_bytes()).hexdigest() != sha:
-        raise Refused(f"{file} was changed in the meantime", hint="run `memd skill tune` again")
-    beside = file.with_name(f"{file.name}.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(file)
+    try:
+        if sha256(file.read_bytes()).hexdigest() != sha:
+            raise Refused(f"{file} was changed in the meantime", hint="run `memd skill tune` again")
+        beside = file.with_name(f"{file.name}.new")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(file)
+    except OSError as error:
+        raise InvalidRequest(f"{file} can't be written: {error.strerror}", hint="is it still there?") from error
 
 
 def _inside(root: Path, below: Path) -> Path:
@@ -101,21 +109,25 @@ def _inside(root: Path, below: Path) -> Path:
 
 
 def _is_written(file: Path, text: str) -> bool:
-    """Whether a skill is there as it would be written. Raises Refused for another one of its name."""
+    """Whether a skill is there, of the same draft. Raises Refused for another one of its name."""
     if not os.path.lexists(file.parent):
         return False
     with suppress(OSError):
-        if file.read_text(encoding="utf-8") == text:
+        there = file.read_text(encoding="utf-8", errors="replace")
+        if there == text or (_MADE_FROM.findall(text)[:1] == _MADE_FROM.findall(there)[:1] != []):
             return True
     hint = "rename that one, or copy the draft yourself: `memd skill show` prints it"
     raise Refused(f"the name {file.parent.name} is taken in {file.parent.parent}", hint=hint)
 
 
+def _is_own(link: Path, file: Path, text: str) -> bool:
+    """Whether a link leads to a skill, or a folder in its place has the same. Raises Refused for another one."""
+    return link.resolve() == file.parent.resolve() or _is_written(link / FILE, text)
+
+
 def _linked(link: Path, file: Path) -> Iterator[Path]:
-    """Link to the folder of a skill, or copy it where links fail. Raises Refused for another one of its name."""
+    """Link to the folder of a skill, or copy it where links fail; nothing if it is there."""
     if os.path.lexists(link):
-        if link.resolve() != file.parent.resolve() and not _is_written(link / FILE, file.read_text(encoding="utf-8")):
-            raise Refused(f"the name {link.name} is taken in {link.parent}", hint="rename that one")
         return
     link.parent.mkdir(parents=True, exist_ok=True)
     try:

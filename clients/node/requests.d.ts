@@ -1722,6 +1722,7 @@ export interface SkillTuning {
   held_out?: number;
   sessions?: number;
   text?: string;
+  sha?: string;
 }
 export interface SkillUse {
   document: string;

@@ -156,12 +156,11 @@ def test_an_edit_needs_held_out_work_K3(month: Month) -> None:
         month.use(day, f"w{day}", f"3.{day}.0")
     assert "add make bundle as step 2" in month.told("skill", "tune", "ship-version", *month.where)
     assert "make bundle" not in month.file.read_text(encoding="utf-8"), "nothing is written without a yes"
-    month.told("skill", "propose")
     month.asked("skill", "tune", "ship-version", *month.where)
     assert "2. `make bundle`" in month.file.read_text(encoding="utf-8")
     for day in range(15, 18):
         month.use(day, f"x{day}", f"4.{day}.0")
-    assert [each["by"] for each in month.skill()["revisions"]] == ["placed", "user", "tuned"]
+    assert [each["by"] for each in month.skill()["revisions"]] == ["placed", "tuned"]
 
 
 def test_a_rule_of_the_user_forbids_a_draft_K4(month: Month) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memd.daemon.services.skills.project_files import known_words
 from memd.daemon.services.skills.skill_calls import called_skills, read_skills
-from memd.daemon.services.skills.skill_file import GONE, gone_steps, read_skill, without_steps
+from memd.daemon.services.skills.skill_file import GONE, UNREADABLE, gone_steps, read_skill, without_steps
 from memd.daemon.services.skills.skill_proposals import OwnSteps, is_rejected
 from memd.daemon.services.skills.skill_use import rung, uses, why_retire
 from memd.daemon.services.skills.steps import SubCommands, command_steps
@@ -31,7 +31,9 @@ def tool(name: str, arguments: str, outcome: str = "ok") -> AnyEvent:
         (tool("activate_skill", '{"name": "ship"}'), ["ship"], []),
         (tool("Skill", '{"skill": "ship"}', "error"), [], []),
         (tool("Read", '{"file_path": "/home/a/.claude/skills/ship/SKILL.md"}'), [], ["ship"]),
-        (tool("shell", '{"command": "cat .agents/skills/ship/SKILL.md"}'), [], ["ship", "ship"]),
+        (tool("shell", '{"command": "cat .agents/skills/ship/SKILL.md"}'), [], ["ship"]),
+        (tool("shell", '{"command": "git add .agents/skills/ship/SKILL.md"}'), [], []),
+        (tool("Edit", '{"file_path": "/p/.agents/skills/ship/SKILL.md"}'), [], []),
         (Ran(turn="t", at=AT, command="cat .agents/skills/ship/SKILL.md", exit_status=0), [], ["ship"]),
         (Said(turn="t", at=AT, role="user", text="/ship 1.2 please"), ["ship"], []),
         (Said(turn="t", at=AT, role="user", text="<command-name>/ship</command-name>"), ["ship"], []),
@@ -94,6 +96,12 @@ def test_each_rung_of_the_ladder_K2(
     assert rung(history, revisions, days) == (expected, "")
 
 
+def test_a_file_that_comes_back_as_it_was_is_no_edit_K2() -> None:
+    gone, back = SkillRevision(sha="", by="user", at=2), SkillRevision(sha="a", by="user", at=3)
+    days = ["2026-05-01", "2026-05-02", "2026-05-03"]
+    assert rung(used_as(*["good"] * 9), [PLACED, gone, back], days) == ("verified", "")
+
+
 def test_a_skill_whose_last_ends_are_bad_falls_by_one_rung_K2() -> None:
     history = used_as(*["good"] * 20, "bad", "bad", "bad", "bad", "good")
     assert rung(history, [PLACED], ["2026-05-01"]) == ("placed", "of its last 5 known ends 1 were good")
@@ -125,11 +133,11 @@ def test_a_step_whose_script_or_target_is_gone_is_dropped_from_the_text_K2(tmp_p
     skill.write_text(TEXT)
     file = read_skill(skill)
     assert file.own(SubCommands([])) == ("tools/freeze.sh", "make bundle", "npm run smoke")
-    gone = gone_steps(file, known_words(tmp_path))
+    gone = gone_steps(file, known_words(tmp_path), tmp_path)
     assert [each.step.name for each in gone] == ["npm run smoke"]
     assert without_steps(TEXT, gone) == TEXT.replace("4. `npm run smoke`\n", "")
     (tmp_path / "tools" / "freeze.sh").unlink()
-    gone = gone_steps(file, known_words(tmp_path))
+    gone = gone_steps(file, known_words(tmp_path), tmp_path)
     assert without_steps(TEXT, gone) == "---\nname: ship\n---\n1. (edit docs)\n2. `make bundle`\n"
     assert read_skill(tmp_path / "none") == GONE
 
@@ -140,10 +148,12 @@ def test_pitfalls_and_empty_lines_are_no_steps_and_a_folder_counts_K2(tmp_path: 
     text = "---\n---\n\n1. `./tools/x.sh` in `web`\n2. `make y` in `web`\n\n- `make z` failed, well after `make y`\n"
     (tmp_path / "SKILL.md").write_text(text)
     file = read_skill(tmp_path / "SKILL.md")
+    (tmp_path / "FIFO").mkdir()
+    assert read_skill(tmp_path / "FIFO") == UNREADABLE
     assert [each.line for each in file.steps] == ["1. `./tools/x.sh` in `web`", "2. `make y` in `web`"]
-    assert gone_steps(file, known_words(tmp_path)) == []
+    assert gone_steps(file, known_words(tmp_path), tmp_path) == []
     (tmp_path / "web" / "tools" / "x.sh").unlink()
-    gone = gone_steps(file, known_words(tmp_path))
+    gone = gone_steps(file, known_words(tmp_path), tmp_path)
     assert without_steps(text, gone).startswith("---\n---\n\n1. `make y` in `web`\n")
 
 

@@ -90,16 +90,14 @@ async def show(request: Request) -> Response:
 
 async def _skill_card(client: AsyncClient, proposal: Waiting) -> ProposalCard:
     """Return the card of a proposal about a file, which the user decides in a terminal."""
-    listed = await client.skills(proposal.record[:26], everywhere=True, known=True)
-    parts = _unmarked(proposal.line)
+    name = proposal.line.partition(":")[0]
+    listed = await client.skills(name[:100], everywhere=True, known=True)
     if proposal.what == "skill":
         draft = next(iter(listed.skills), None)
-        return ProposalCard(
-            proposal, None, None, parts, [], file=draft.text if draft else "", skill=proposal.record[:8]
-        )
-    placed = next((each for each in listed.placed if each.id == proposal.record), None)
-    name, better = (placed.name, placed.better) if placed else (proposal.record[:8], "")
-    return ProposalCard(proposal, None, None, parts, [], file=better, skill=name)
+        text = draft.text if draft else ""
+    else:
+        text = next((each.better for each in listed.placed if each.id == proposal.record), "")
+    return ProposalCard(proposal, None, None, _unmarked(proposal.line), [], file=text, skill=name)
 
 
 async def _card(client: AsyncClient, proposal: Waiting) -> ProposalCard:

@@ -172,7 +172,7 @@ class InboxService(Service):
             raise InvalidRequest("no proposal was named", hint="`memd inbox` lists them")
         proposals = list({(asked := self._open_one(name)).id: asked for name in names}.values())
         if request.accept and (skill := next((each for each in proposals if each.what in SKILLS), None)):
-            raise _is_a_file(skill)
+            raise _is_a_file(skill, self._skill_line(skill))
         deletions = [proposal for proposal in proposals if request.accept and proposal.what == "forget"]
         if not deletions:
             if request.dry_run:
@@ -305,7 +305,9 @@ class InboxService(Service):
         return tuple(_judged(records[id], status) for id, status in after.items() if id in records)
 
     def _open(self) -> int:
-        return self.list(ListInbox()).open
+        """Return how many proposals wait. Proposals of skills count unseen: to look for them reads many sessions."""
+        waiting = self._stores.inbox.list()
+        return sum(each.what.what in SKILLS or self._waiting(each).state == "open" for each in waiting)
 
 
 def _retired(proposal: ChangeProposed, records: Mapping[str, Record]) -> Invalidated:
@@ -316,9 +318,9 @@ def _retired(proposal: ChangeProposed, records: Mapping[str, Record]) -> Invalid
     return Invalidated(id=old.id, valid_to="", reason=why_retired(proposal))
 
 
-def _is_a_file(proposal: ChangeProposed) -> InvalidRequest:
+def _is_a_file(proposal: ChangeProposed, line: str) -> InvalidRequest:
     """Return why a proposal of a skill is not accepted here: the user reads its file first."""
-    call = f"memd skill place {proposal.record[:8]}" if proposal.what == "skill" else "memd skill retire NAME"
+    call = f"memd skill {'place' if proposal.what == 'skill' else 'retire'} {line.partition(':')[0] or 'NAME'}"
     return InvalidRequest(f"{proposal.id[:8]} is about a file", hint=f"`{call}` shows it and asks")
 
 

@@ -35,6 +35,8 @@ def _skills(folder: Path) -> Iterable[str]:
 def read_text(path: Path) -> str:
     """Return the beginning of a file, "" if it can't be read."""
     try:
+        if not path.is_file():
+            return ""
         with path.open("rb") as file:
             return file.read(BYTES).decode("utf-8", "replace")
     except OSError:

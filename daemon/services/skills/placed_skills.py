@@ -15,7 +15,7 @@ from ....protocol.skills import PlacedSkill, SkillRevision, SkillUse
 from ....stages.batch import PERSONAL
 from ...projections.stores import Stores
 from .pool_work import PoolWork
-from .skill_file import SkillFile, gone_steps, read_skill, without_steps
+from .skill_file import UNREADABLE, SkillFile, gone_steps, read_skill, without_steps
 from .skill_use import newest, rung, used, uses, why_retire
 
 KEY = "skill."
@@ -46,7 +46,7 @@ class PlacedSkills:
         revisions = [SkillRevision(sha=each.what.sha, by=each.what.by, at=each.at) for each in states]
         stands, fell = rung(history, revisions, days)
         work = works.get(states[0].what.pool or record.pool)
-        gone = gone_steps(file, work.known) if work and work.root else []
+        gone = gone_steps(file, work.known, work.root) if work and work.root else []
         since = max([days[0], *(use.day for use in real[-1:])])
         idle = sum(entry.opened.at[:10] > since for entry in work.sessions) if work else 0
         return PlacedSkill(
@@ -79,6 +79,8 @@ class PlacedSkills:
         for record in self.records():
             last = self._stores.skills.states(record.id)[-1].what
             sha = read_skill(Path(record.value)).sha
+            if sha == UNREADABLE.sha:
+                continue
             if sha != last.sha:
                 yield SkillRevised(record=record.id, sha=sha, by="user")
             if not sha and sha == last.sha:  # gone at the look before, too: no checkout in between

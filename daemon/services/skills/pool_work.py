@@ -34,7 +34,9 @@ SESSIONS = 400
 
 
 _NEVER = re.compile(
-    r"\b(?:never|must not|do not|don.t|mustn.t|no longer|forbidden|nie|niemals|jamais|nunca)\b", re.IGNORECASE
+    r"\b(?:never|must not|do not|don.t|mustn.t|no longer|forbidden|nie|niemals|jamais|nunca)\b"
+    r"(?!\s+(?:skip|forget|omit|miss|leave)\b)",
+    re.IGNORECASE,
 )
 
 
@@ -98,7 +100,12 @@ class PoolWork:
         held = self._stores.records.many(self._stores.inbox.held((self.pool, PERSONAL))).values()
         rules = [record.content for record in held if record.status in LIVE and _NEVER.search(record.content)]
         names = [step.name for step in procedure.steps if not step.name.startswith("edit ")]
-        return next((rule for rule in rules if any(names_step(name, rule.replace("`", "")) for name in names)), "")
+        return next((rule for rule in rules if any(_forbids(rule, name) for name in names)), "")
+
+
+def _forbids(rule: str, name: str) -> bool:
+    """Whether a rule names a step; a step of one word, which may be a word of English, only in backticks."""
+    return names_step(name, rule.replace("`", "")) if " " in name or "/" in name else f"`{name}`" in rule
 
 
 def pool_works(stores: Stores, caller: Caller) -> dict[str, PoolWork]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from hashlib import sha256
@@ -12,11 +13,12 @@ from .shell_text import commands
 from .shown_words import Known
 from .steps import StepSeen, SubCommands, command_steps
 
-BYTES = 64 * 1024
+BYTES = 1024 * 1024
 """Most bytes of a file that are read."""
 
 _STEP = re.compile(
-    r"^[ \t]*(?:\d+[.)][ \t]+`(?P<numbered>[^`\n]+)`(?P<rest>[^\n]*)|[-*][ \t]+`(?P<plain>[^`\n]+)`[ \t]*)$",
+    r"^[ \t]*(?:\d+[.)][ \t]+`(?P<numbered>[^`\n]+)`(?P<rest>[^\n]*)|[-*][ \t]+`(?P<plain>[^`\n]+)`[ \t]*|"
+    r"\d+[.)][ \t]+\((?P<edit>edit [^()\n]+)\)[ \t]*)$",
     re.MULTILINE,
 )
 _WHERE = re.compile(r" in `([^`\n]+)`")
@@ -52,21 +54,29 @@ class SkillFile(NamedTuple):
         return tuple(dict.fromkeys(each.step.name for each in self.named(subs) if each.step.own))
 
 
-GONE = SkillFile("", "")
+GONE, UNREADABLE = SkillFile("", ""), SkillFile("?", "")
+"""A file that is not there, and one that memd may not read, or whose folder is not there now."""
 
 
 def read_skill(path: Path) -> SkillFile:
-    """Return the file at a path; an absent one, or one that can't be read, is gone."""
+    """Return the file at a path; `GONE` or `UNREADABLE` without one."""
     try:
+        if path.exists() and not path.is_file():
+            return UNREADABLE
         with path.open("rb") as file:
             content = file.read(BYTES)
-    except OSError:
+    except FileNotFoundError:
         return GONE
+    except OSError:
+        return UNREADABLE
     return SkillFile(sha256(content).hexdigest(), content.decode("utf-8", "replace"))
 
 
 def _steps(text: str) -> Iterator[FileStep]:
     for found in _STEP.finditer(text):
+        if edit := found["edit"]:
+            yield FileStep(found[0], f"({edit})", StepSeen(edit, tuple(edit.split(" ", 1)), False))
+            continue
         command = found["numbered"] or found["plain"]
         where = _WHERE.match(found["rest"] or "")
         plain = re.sub(r"<(?:word|path|text|option)>", "0", command)  # no word that may be a sub-command
@@ -74,9 +84,10 @@ def _steps(text: str) -> Iterator[FileStep]:
             yield FileStep(found[0], command, step._replace(folder=where[1] if where else step.folder))
 
 
-def gone_steps(file: SkillFile, known: Known) -> list[FileStep]:
+def gone_steps(file: SkillFile, known: Known, root: Path) -> list[FileStep]:
     """Return the steps whose script, or whose target in a file of the project, is gone."""
-    return [each for each in file.steps if (named := _named(each)) and not known(named)]
+    named = [(each, _named(each)) for each in file.steps]
+    return [each for each, name in named if name and not known(name) and not os.path.lexists(root / name)]
 
 
 def _named(each: FileStep) -> str:
@@ -85,11 +96,13 @@ def _named(each: FileStep) -> str:
     if folder:
         return f"{folder}/{program}" if "/" in program and "<" not in folder else ""
     if "/" in program:
-        return program
+        return "" if program.startswith(("@", "/", "~")) else program
+    if not each.step.raw:
+        return ""
     words = [word.text for word in commands(each.step.raw)[0].words]
     place = _TARGETS.get(program, 0)
     is_target = 0 < place < len(words) and (place == 1 or words[1] == "run") and words[0] == program
-    return words[place] if is_target and re.fullmatch(r"[\w:-]+", words[place]) else ""
+    return words[place] if is_target and re.fullmatch(r"[A-Za-z][\w:-]*", words[place]) else ""
 
 
 def without_steps(text: str, gone: list[FileStep]) -> str:

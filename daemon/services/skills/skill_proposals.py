@@ -65,7 +65,7 @@ class SkillProposer:
     ) -> Iterator[FoundProposal]:
         """Yield what to propose. `drafts`: of each pool, with the names of their own steps, the best ones first."""
         for pool, made in drafts.items():
-            room = self._room(pool)
+            room = self._room(pool, [frozenset(own_digests(pool, own)) for _, own in made])
             for draft, own in made:
                 if why := self._why_not(draft, own):
                     self.left_out[why] += 1
@@ -78,9 +78,11 @@ class SkillProposer:
             if skill.retire and not self._is_known(_retire_id(skill)):
                 yield _of_placed(skill)
 
-    def _room(self, pool: str) -> int:
+    def _room(self, pool: str, current: Sequence[frozenset[str]]) -> int:
+        """Return how many drafts may be proposed; a proposal whose draft is gone does not count as waiting."""
         of_pool = [each for each in self._known if each.what.pool == pool and each.what.what == SKILL]
-        waiting = sum(each.state == "open" for each in of_pool)
+        open_ones = [frozenset(each.what.own) for each in of_pool if each.state == "open"]
+        waiting = sum(any(is_same(own, other) for other in current) for own in open_ones)
         is_new = any(self._now - each.at < WEEK for each in of_pool)
         return 0 if is_new or waiting >= MOST else 1
 

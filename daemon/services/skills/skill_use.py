@@ -59,7 +59,7 @@ def rung(history: Sequence[SkillUse], revisions: Sequence[SkillRevision], day_of
     stands: Rung = "placed"
     if is_verified(real):
         stands = "verified"
-        edited = [day for what, day in zip(revisions, day_of, strict=True) if what.by in ("user", "tuned") and what.sha]
+        edited = list(_edits(revisions, day_of))
         if edited and _is_better_since(real, edited[-1]):
             stands = "honed"
         if stands == "honed" and any(what.by == "tuned" for what in revisions):
@@ -69,6 +69,15 @@ def rung(history: Sequence[SkillUse], revisions: Sequence[SkillRevision], day_of
     if len(last) == LAST and good < FALLEN * LAST and stands != "placed":
         return RUNGS[RUNGS.index(stands) - 1], f"of its last {LAST} known ends {good} were good"
     return stands, ""
+
+
+def _edits(revisions: Sequence[SkillRevision], day_of: Sequence[str]) -> Iterator[str]:
+    """Yield the day of each edit; a file that comes back as it was is none."""
+    before = ""
+    for what, day in zip(revisions, day_of, strict=True):
+        if what.sha and what.sha != before and what.by in ("user", "tuned"):
+            yield day
+        before = what.sha or before
 
 
 def is_verified(real: Sequence[SkillUse]) -> bool:

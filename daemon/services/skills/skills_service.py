@@ -239,7 +239,8 @@ class SkillsService(Service):
         works = pool_works(self._stores, Caller())
         if proposal.what == "skill_retire":
             record = self._stores.records.get(proposal.record)
-            return f"{name_of(record)} ({record.value})" if record and record.status in LIVE else ""
+            is_reason = record and record.status in LIVE and self._placed.told(record, works).retire
+            return f"{name_of(record)}: {record.value}" if record and is_reason else ""
         work = works.get(proposal.pool)
         for each in self._drafts(work) if work else ():
             if is_same(frozenset(own_digests(proposal.pool, each.procedure.own)), frozenset(proposal.own)):

@@ -28,6 +28,8 @@ def tuned(skill: PlacedSkill, work: PoolWork | None, optimizer: Optimizer | None
         return SkillTuning(skill=skill, why="no work of yours repeats its steps, so nothing can judge an edit")
     parts = split(replays(sorted(procedure.rounds, key=lambda each: each.unit.day)))
     steps = tuple(each.step.name for each in named)
+    if len(set(steps)) < len(steps):
+        return SkillTuning(skill=skill, why="a step stands twice in the file, so an edit might mean either")
     edits = (optimizer or SearchOptimizer()).propose(steps, [each.done for each in parts.train])
     lines = _lines(named, work, procedure)
     edits = [edit for edit in edits if _new(edit) in (None, *lines)]
@@ -44,6 +46,7 @@ def tuned(skill: PlacedSkill, work: PoolWork | None, optimizer: Optimizer | None
         after=round(verdict.mean_after, 3),
         held_out=verdict.units,
         sessions=verdict.sessions,
+        sha=file.sha,
         text=_text(file, [lines[name] for name in after]) if verdict.accepted else "",
     )
 
@@ -92,6 +95,6 @@ def _text(file: SkillFile, steps: Sequence[str]) -> str:
     old = {each.line for each in file.steps}
     lines = file.text.split("\n")
     place = next(number for number, line in enumerate(lines) if line in old)
-    rest = [line for line in lines if line not in old and not re.match(r"\s*\d+[.)]\s+\(edit ", line)]
+    rest = [line for line in lines if line not in old]
     numbered = [f"{number}. {step}" for number, step in enumerate(steps, 1)]
     return "\n".join((*rest[:place], *numbered, *rest[place:]))

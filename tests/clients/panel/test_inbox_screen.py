@@ -256,7 +256,7 @@ def test_a_draft_of_a_skill_is_read_whole_and_rejected_K1(
     tab = opened().go("/inbox")
     card = tab.find(".ask")
     assert card.locator("pre").inner_text().strip() == draft.text.strip()
-    assert f"memd skill place {draft.id[:8]}" in card.inner_text() and "No file is written." in card.inner_text()
+    assert f"memd skill place {draft.name}" in card.inner_text() and "No file is written." in card.inner_text()
     assert card.locator("button").all_inner_texts() == ["Reject\nr"], "the user accepts it where he reads it"
     card.locator("button").click()
     tab.find("#notice >> text=Rejected: nothing changed.").wait_for()
