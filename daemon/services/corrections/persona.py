@@ -14,12 +14,9 @@ from ....protocol.event import Origin, Reworded, text
 from ....protocol.instant import checked
 from ....protocol.operation import (
     Added,
-    AnyOperation,
     Decision,
     Invalidated,
     Retirement,
-    SessionClosed,
-    SessionOpened,
 )
 from ....protocol.record import Provenance, Record, Span, record_id
 from ....protocol.reply import Remembered
@@ -29,6 +26,7 @@ from ...projections.placement import agent_pool
 from ...projections.stores import Stores
 from ..admission import admit
 from ..outgoing_screen import flags_in
+from ..own_documents import opening
 from ..statements import line
 
 LONGEST = 500
@@ -89,7 +87,7 @@ class PersonaBlocks:
             supersedes=(before.id,) if before else (),
         )
         self._stores.take([captured])
-        operations = self._opening(origin, request.at)
+        operations = opening(self._stores, origin.document, request.at)
         retires = (Retirement(before.id, request.at, f"the user set the block anew: {record.id}"),) if before else ()
         decision = Decision(action="add", reason="the user set it as a persona block")
         self._stores.commit([*operations, Added(record=record, retires=retires, decision=decision)])
@@ -108,12 +106,3 @@ class PersonaBlocks:
             raise InvalidRequest(f"there is no block {request.block!r}", hint="`memd persona show` lists the blocks")
         self._stores.commit([Invalidated(id=before.id, valid_to=request.at, reason="the user removed the block")])
         return Remembered(record=self._stores.records.get(before.id) or before)
-
-    def _opening(self, origin: Origin, at: str) -> list[AnyOperation]:
-        if self._stores.sources.session(origin.document) is not None:
-            return []
-        document = origin.document
-        return [
-            SessionOpened(document=document, origin=origin, project="", at=at),
-            SessionClosed(document=document, at=at),
-        ]

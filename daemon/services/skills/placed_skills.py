@@ -1,6 +1,6 @@
 """The skills that the user placed: their files, how they are used, and what is known of them (K2).
 
-Invariants: memd never changes a skill's file; its record names the file and never holds its text.
+Invariants: the daemon never changes a skill's file; its record names the file and never holds its text.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class SkillFile(NamedTuple):
 
     @property
     def steps(self) -> tuple[FileStep, ...]:
-        """The steps in order, without lines whose command is none."""
+        """The steps in order. Lines without a command, and commands that only read, are left out."""
         return tuple(_steps(self.text))
 
     def named(self, subs: SubCommands) -> tuple[FileStep, ...]:

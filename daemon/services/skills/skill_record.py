@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ....protocol.event import Captured, Origin, Reworded, text
-from ....protocol.operation import Added, AnyOperation, Decision, SessionClosed, SessionOpened
+from ....protocol.operation import Added, Decision
 from ....protocol.record import Provenance, Record, Span, record_id
 from ....protocol.secret_gate import SecretGate
 from ....protocol.skills import SkillDraft
 from ...projections.records import digest
-from ...projections.stores import Stores
 from ..admission import admit
 from ..statements import line
 from .placed_skills import KEY
@@ -51,15 +50,3 @@ def skill_record(
     )
     decision = Decision(action="add", reason=f"the user placed the draft {draft.id[:8]} as a skill")
     return record, captured, Added(record=record, decision=decision)
-
-
-def opening(stores: Stores, captured: Captured, at: str) -> list[AnyOperation]:
-    """Return the operations that open the document of a skill, none if it is known."""
-    if stores.sources.session(captured.document) is not None:
-        return []
-    host, _, session = captured.document.partition(":")
-    origin = Origin(host=host, session=session, live=False)
-    return [
-        SessionOpened(document=captured.document, origin=origin, project="", at=at),
-        SessionClosed(document=captured.document, at=at),
-    ]

@@ -72,7 +72,7 @@ def rung(history: Sequence[SkillUse], revisions: Sequence[SkillRevision], day_of
 
 
 def _edits(revisions: Sequence[SkillRevision], day_of: Sequence[str]) -> Iterator[str]:
-    """Yield the day of each edit; a file that comes back as it was is none."""
+    """Yield the day of each edit. A file that came back with the same bytes was not edited."""
     before = ""
     for what, day in zip(revisions, day_of, strict=True):
         if what.sha and what.sha != before and what.by in ("user", "tuned"):

@@ -1,7 +1,7 @@
 """Skills: drafts of procedures that sessions repeated, and the skills that the user placed (K1, K2, K3).
 
-Invariants: a draft is stored nowhere; memd writes and changes no skill's file; only the user places, retires or edits
-one, and only he decides a proposal.
+Invariants: a draft is stored nowhere; the daemon writes no skill's file; only the user places, retires or edits one,
+and only he decides a proposal.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from ....stages.batch import PERSONAL
 from ...projections.records import digest
 from ..core import Core
 from ..outgoing_screen import without_secrets
+from ..own_documents import opening
 from ..service import Caller, Handler, Handlers, Service
 from ..write_thread import Writer
 from .instructions import stated_in
@@ -41,7 +42,7 @@ from .placed_skills import PlacedSkills, name_of
 from .pool_work import PoolWork, pool_works
 from .skill_file import read_skill
 from .skill_proposals import OwnSteps, SkillProposer, is_rejected, is_same, own_digests
-from .skill_record import opening, skill_record
+from .skill_record import skill_record
 from .skill_text import skill_text, why_refused
 from .tuning import tuned
 
@@ -104,13 +105,13 @@ class SkillsService(Service):
         pools = sorted(works) if request.everywhere else [pool for pool in caller.scope if pool in works]
         found = [each.draft for pool in pools for each in self._drafts(works[pool])]
         kept = [each for each in found if request.known or not each.stated_in]
-        kept = [each for each in kept if not wanted or wanted in (each.name, each.id[: len(wanted)])]
+        kept = [each for each in kept if not wanted or _is_named(each.name, each.id, wanted)]
         kept.sort(key=lambda each: (bool(each.stated_in), bool(each.refused), -len(each.rounds), each.id))
         in_reach = None if request.everywhere else caller.scope
         placed = [self._placed.told(record, works) for record in self._records(in_reach)]
         return SkillList(
             skills=tuple(kept),
-            placed=tuple(each for each in placed if not wanted or wanted in (each.name, each.id[: len(wanted)])),
+            placed=tuple(each for each in placed if not wanted or _is_named(each.name, each.id, wanted)),
             sessions=sum(len(works[pool].sessions) for pool in pools),
             units=sum(len(works[pool].units) for pool in pools),
         )
@@ -130,7 +131,7 @@ class SkillsService(Service):
     def _named(self, name: str, caller: Caller) -> Record:
         """Return the record of a placed skill by name or beginning of its id. Raises NotFound."""
         wanted = name.strip().lower()
-        found = [each for each in self._records(caller.scope) if wanted in (name_of(each), each.id[: len(wanted)])]
+        found = [each for each in self._records(caller.scope) if _is_named(name_of(each), each.id, wanted)]
         if len(found) != 1:
             problem = "several skills are named" if found else "no skill is placed under the name"
             raise NotFound(f"{problem} {name!r}", hint="`memd skill list` shows them")
@@ -158,7 +159,7 @@ class SkillsService(Service):
             for pool in caller.scope
             if pool in works
             for each in self._drafts(works[pool])
-            if wanted in (each.draft.name, each.draft.id[: len(wanted)])
+            if _is_named(each.draft.name, each.draft.id, wanted)
         ]
         if len(found) != 1 or found[0].draft.refused:
             raise NotFound(f"no single draft is named {name!r}", hint="`memd skill list` lists them")
@@ -179,7 +180,7 @@ class SkillsService(Service):
         if record is None or record.status not in LIVE:
             now = from_micros(self._world.now())
             record, captured, added = skill_record(self._gate, pool, name, draft, request.path, now)
-            operations += [*opening(self._stores, captured, now), added]
+            operations += [*opening(self._stores, captured.document, now), added]
             self._writer.run(lambda: self._stores.take([captured])).result()
         waiting = [each.what for each in self._stores.inbox.list() if each.what.what == "skill"]
         decided = [each for each in waiting if each.pool == draft.pool and is_same(frozenset(each.own), frozenset(own))]
@@ -247,6 +248,11 @@ class SkillsService(Service):
                 steps = " → ".join(step.text for step in each.draft.steps if not step.risk)
                 return f"{each.draft.name}: {steps}" if not each.draft.refused else ""
         return ""
+
+
+def _is_named(name: str, id: str, wanted: str) -> bool:
+    """Whether what a user typed is the name, or the beginning of the id."""
+    return wanted in (name, id[: len(wanted)])
 
 
 def _draft(work: PoolWork, procedure: Procedure, rejected: bool) -> SkillDraft:
