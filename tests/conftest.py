@@ -19,7 +19,7 @@ from memd.protocol.places import Places, places
 from tests.preloaded import DaemonStarter, ForkedDaemon
 
 STARTER = DaemonStarter()
-START_S, END_S = 30.0, 10.0
+START_S, END_S = 90.0, 30.0
 
 
 def size(name: str) -> int:
@@ -120,7 +120,7 @@ class RunningDaemon:
         """A new client of this daemon."""
         return Client(self.places, deadline_ms=20_000)
 
-    def settle(self, seconds: float = 40.0) -> None:
+    def settle(self, seconds: float = 120.0) -> None:
         """Wait until nothing is pending."""
         end = time.monotonic() + seconds
         with self.client() as client:

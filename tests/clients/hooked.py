@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memd.clients.hooks import notes, program
+from memd.clients.hooks import memd_hook, notes, program
 from memd.protocol.places import Places, places
 
 
@@ -26,7 +26,7 @@ class Host:
         """The process, ended. It hangs for ever in no test: 30 s are a failure."""
         command = [*program.command(self.places, self.agent), event]
         environment = {**self.environment, **changes}
-        return subprocess.run(command, input=content, capture_output=True, env=environment, timeout=30, check=False)
+        return subprocess.run(command, input=content, capture_output=True, env=environment, timeout=90, check=False)
 
     def call(self, event: str, payload: Mapping[str, Any]) -> Any:
         """What it printed; as a host would, an empty output is nothing, and any exit code but 0 a failure."""
@@ -57,6 +57,11 @@ class Host:
         """Why."""
         found = notes.skipped(self.places.state, time.time())
         return found.reasons if found else {}
+
+    @property
+    def skips_but_late(self) -> int:
+        """Those that a busy machine does not explain."""
+        return self.skips - self.reasons.get(f"no answer within {memd_hook.LIMIT_MS} ms", 0)
 
     def noted(self) -> list[notes.SessionNote]:
         """The sessions that are to be read on."""

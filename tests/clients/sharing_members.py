@@ -47,7 +47,7 @@ AT = "2026-11-20T10:00:00+01:00"
 IMPORTED = 200
 """Records of one import."""
 
-WAIT_S = 30.0
+WAIT_S = 90.0
 _ADA = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
 
 

@@ -341,7 +341,7 @@ def test_an_interruption_is_exit_130_and_no_traceback(memd: Any, daemon: Any, ho
         assert process.stdout
         assert any("Something to wait for" in line for line in process.stdout)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=90)
     assert (process.returncode, errors.strip()) == (130, "")
 
 

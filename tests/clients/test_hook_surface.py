@@ -17,7 +17,7 @@ from tests.clients.conftest import Listener
 def ask(path: Path, answer: Any) -> tuple[list[str], dict[str, Any]]:
     with Listener(path) as listener:
         listener.answer = answer
-        connection = HookConnection(str(path), end=time.monotonic() + 20)
+        connection = HookConnection(str(path), end=time.monotonic() + 90)
         reply: dict[str, Any] = {}
         for rid in (1, 2):
             reply = connection.ask({"request": "status", "rid": rid})

@@ -117,9 +117,9 @@ def test_a_prompt_of_any_length_is_bounded_P3(claude: Host) -> None:
         ("half", f"{QUESTION} \ud83d"),
     ):
         claude.inject("SessionStart", started(session_id=name))
-        skips = claude.skips
+        before = claude.skips_but_late
         told = ask(claude, name, prompt)
-        assert len(bounded(prompt)) <= PROMPT_LIMIT + 1 and claude.skips == skips
+        assert len(bounded(prompt)) <= PROMPT_LIMIT + 1 and claude.skips_but_late == before
         assert ANSWER in told or name != "half", "a log around a question hides it, half a character does not"
 
 
@@ -180,7 +180,7 @@ def test_what_a_prompt_recalled_is_listed_with_its_turn_Q13(running: RunningDaem
 
 
 def until(test: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 90
     while not test():
         assert time.monotonic() < end
         time.sleep(0.05)

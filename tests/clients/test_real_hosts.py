@@ -80,7 +80,7 @@ def _skips(daemon: RunningDaemon) -> int:
 
 
 def importing_adds_nothing(daemon: RunningDaemon, agent: str, folder: Path) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 90
     while notes.has_notes(daemon.places.state):
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -214,7 +214,7 @@ def seven_turns(daemon: RunningDaemon, model: Working, turn: Callable[[str], Non
     for number in range(1, 8):
         turn(RULE if number == 1 else f"{GO_ON} {number}.")
         assert model.asked <= (number > 5), "after five turns at the earliest"
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while notes.has_notes(daemon.places.state) or _turns(daemon, folder) < number:
             assert time.monotonic() < end
             time.sleep(0.1)

@@ -76,7 +76,7 @@ class Turns:
             input=json.dumps(payload).encode(),
             capture_output=True,
             env=self.host.environment,
-            timeout=30,
+            timeout=90,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, b"")

@@ -25,7 +25,7 @@ LEDGER = "We keep the apple ledger in SQLite, because the spreadsheet loses rows
 PRESS = "The press of the orchard service starts at six in the morning."
 CELLAR = "The cellar door of the orchard sticks in the winter."
 AWAY = "http://127.0.0.1:9/orchard.git"
-WAIT_S = 30.0
+WAIT_S = 90.0
 
 
 def flat(text: str) -> str:

@@ -50,7 +50,7 @@ class Terminal:
 
     def until(self, *marks: str) -> str:
         """What was printed until one of these."""
-        end, begin = time.monotonic() + 30, len(self.said)
+        end, begin = time.monotonic() + 90, len(self.said)
         while time.monotonic() < end and not any(mark in self.said[begin:] for mark in marks):
             if select.select([self._fd], [], [], 0.05)[0]:
                 try:
@@ -105,7 +105,7 @@ def lines(home: dict[str, str], shell: str) -> list[dict[str, Any]]:
 
 def commands(home: dict[str, str], shell: str, count: int = 0) -> list[str]:
     """The commands that wait, by turn, without the line that loaded the script; at least `count` of them."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 90
     while True:
         events = [each["events"][0] for each in lines(home, shell)]
         ran = sorted((int(each["turn"]), each["command"]) for each in events if each["event"] == "ran")
@@ -236,7 +236,7 @@ def test_what_goes_to_memd_spool_is_on_its_input_and_nowhere_else_P18(
     found.until(PROMPT)
     found.run("jobs", "kill %1", "wait")
     found.close()
-    end, told = time.monotonic() + 30, ""
+    end, told = time.monotonic() + 90, ""
     while time.monotonic() < end and "session_ended" not in told:
         time.sleep(0.05)
         told = "".join(file.read_text() for file in folder.glob("*.input"))
@@ -268,7 +268,7 @@ def test_a_closed_terminal_loses_no_command_with_a_secret_W10(
     os.close(found._fd)
     os.waitpid(found.pid, 0)
     assert commands(home, shell, 2) == ["echo one", ": --password [redacted:password]"]
-    end = time.monotonic() + 30
+    end = time.monotonic() + 90
     while lines(home, shell)[-1]["events"][0]["event"] == "ran" and time.monotonic() < end:
         time.sleep(0.05)
     assert lines(home, shell)[-1]["events"][0]["event"] == "session_ended"  # behind the command that memd wrote
@@ -282,7 +282,7 @@ def test_commands_that_are_pasted_share_a_process(
     for number in range(20):
         found.run(f": --password n{number}.")
     found.close()
-    end, told = time.monotonic() + 30, list[str]()
+    end, told = time.monotonic() + 90, list[str]()
     while time.monotonic() < end and not any("session_ended" in text for text in told):
         time.sleep(0.05)
         told = [file.read_text() for file in sorted(folder.glob("*.input"), key=lambda file: file.stat().st_mtime_ns)]
@@ -409,7 +409,7 @@ def test_the_daemon_takes_in_what_a_shell_leaves_and_ends_its_sessions_W2_W10(
             found.type("\x15")
         found.run(": --password hunter2horse")  # memd stores it in the background
         found.close()
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         with running.client() as client:
             listed = client.sessions(host=shell).sessions
             while time.monotonic() < end:

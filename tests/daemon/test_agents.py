@@ -51,7 +51,7 @@ def test_an_agent_keeps_what_it_says_itself_and_nobody_else_reads_it_P5(daemon: 
         client.open_agent("tester")
         said_by(client, "buyer", [TOLD])
         said_by(client, "buyer", [MINE], "user")
-        daemon.settle(90)
+        daemon.settle()
         pools = {record.content: record.pool for record in client.list(limit=50).records}
         assert pools == {TOLD: "agent/buyer", MINE: "personal"}
         asked = "where are the spare rotors kept"
@@ -68,7 +68,7 @@ def test_an_agent_keeps_what_it_says_itself_and_nobody_else_reads_it_P5(daemon: 
 def test_an_agent_that_nobody_opened_has_no_pool_P5(daemon: Any) -> None:
     with daemon.client() as client:
         said_by(client, "stranger", [TOLD])
-        daemon.settle(90)
+        daemon.settle()
         assert [record.pool for record in client.list(limit=50).records] == ["personal"]
 
 
@@ -87,7 +87,7 @@ def test_agents_with_other_work_answer_the_same_question_in_their_own_way_P5_Q6(
             for n, line in enumerate(BASE):
                 at = AT.replace("09:00", f"09:{n:02}")
                 client.remember(Remember(text=line, turn=str(n), at=at, origin=told, role="assistant"))
-        daemon.settle(120)
+        daemon.settle()
         end = time.monotonic() + 90  # the keyword index counts words anew a second after the last record
         while len({tuple(answered(client, agent)) for agent in AGENTS}) > 1 and time.monotonic() < end:
             time.sleep(0.1)
@@ -120,7 +120,7 @@ def put_to_use(client: Client, agent: str, lines: list[int]) -> None:
     ids = {hit.record.content: hit.record.id for hit in before}
     for n in lines:
         assert client.feedback(ask(client, agent).recall, used=[ids[BASE[n]]]).records == 1
-    end = time.monotonic() + 30  # a use is written down at once and counted a moment later
+    end = time.monotonic() + 90  # a use is written down at once and counted a moment later
     while uses_of(ask(client, agent).hits) < uses_of(before) + len(lines) and time.monotonic() < end:
         time.sleep(0.02)
 

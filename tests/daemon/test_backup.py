@@ -77,7 +77,7 @@ class Load:
                 self.acknowledged += 1
 
     def wait(self, count: int) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while self.acknowledged < count:
             assert time.monotonic() < end
             time.sleep(0.01)

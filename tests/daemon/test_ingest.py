@@ -145,7 +145,7 @@ def test_a_hundred_pages_become_1000_tokens_of_their_own_words_W12(orchard: Orch
     assert (record.kind, record.tags, record.content) == ("note", ("note", SUMMARY), taken.summary)
     assert record.status == "quarantined" and record.provenance.trust == "document"
 
-    orchard.daemon.settle(120)
+    orchard.daemon.settle()
     before = orchard.operations
     again = orchard.one(str(orchard.folder / "orchard.md"), Choice(all=True))
     assert (again.sent.accepted, again.sent.changed, again.written, again.summary) == (0, 0, 0, taken.summary)
@@ -375,7 +375,7 @@ def test_distilling_waits_for_a_summary_that_a_user_waits_for_W12(orchard: Orcha
         (taken,) = ingestion.take(read(path), Choice(all=True))
         assert isinstance(taken, Ingested) and taken.summary
         assert left and min(left) >= len(set(paragraphs)) - BATCH, "one batch at most had begun"
-    orchard.daemon.settle(120)
+    orchard.daemon.settle()
 
 
 # --- breaks -----------------------------------------------------------------------------------------------------------

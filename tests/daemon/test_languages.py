@@ -64,7 +64,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Any:
     daemon.start()
     with daemon.client() as client:
         client.capture(ASKED, [Noted(turn=name, at=each.at, text=each.text) for name, each in TOLD.items()])
-        daemon.settle(90)
+        daemon.settle()
         yield client
     daemon.terminate()
 

@@ -68,7 +68,7 @@ def test_a_second_daemon_names_the_first_and_leaves_it_alone_P26(daemon: Any) ->
         env=daemon.environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=90,
     )
     assert second.returncode == 5
     assert str(daemon.process.pid) in second.stderr and "hint:" in second.stderr
@@ -82,7 +82,7 @@ def test_of_two_daemons_that_start_at_once_one_serves_and_the_other_names_it_P26
     while all(each.poll() is None for each in both):
         time.sleep(0.01)
     loser, winner = sorted(both, key=lambda each: each.poll() is None)
-    said = loser.communicate(timeout=30)[1]
+    said = loser.communicate(timeout=90)[1]
     assert loser.returncode == 5 and f"process {winner.pid}" in said and "hint:" in said
     serving = RunningDaemon(home)
     serving.process = winner
@@ -128,6 +128,6 @@ def test_a_setting_that_does_not_exist_names_the_nearest(home: dict[str, str]) -
         env={**home, "MEMD_IDLE": "3"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=90,
     )
     assert refused.returncode == 2 and "idle_s" in refused.stderr

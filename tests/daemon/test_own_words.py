@@ -85,7 +85,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
             for what in (("git", project), ("markdown", project / "docs")):
                 command = [sys.executable, "-P", "-m", "memd.clients.cli.main", "import", *map(str, what)]
                 subprocess.run(command, env=running.environment, check=True, capture_output=True)
-            running.settle(120)
+            running.settle()
             yield known(client, str(project))
     finally:
         running.terminate()

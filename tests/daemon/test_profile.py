@@ -89,7 +89,7 @@ def test_a_profile_is_rendered_ahead_Q1(stores: Stores) -> None:
     assert renderers.get() == "MainThread"
     hot.start()
     stores.commit(added(record(2)))
-    assert renderers.get(timeout=20) == "profile", "nobody asked"
+    assert renderers.get(timeout=90) == "profile", "nobody asked"
     assert len(hot.profile((PERSONAL,), 500, 0).ids) == 2
 
 

@@ -242,7 +242,7 @@ def test_feedback_is_written_down_and_teaches_the_asker_Q6_T3(daemon: Any) -> No
         kinds = [str(entry.operation.__struct_config__.tag) for entry in client.journal(limit=500).entries]
         assert kinds.count("feedback") == 37
         scorers = daemon.places.data / "projections" / "scorers.json"
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while not scorers.exists() and time.monotonic() < end:
             time.sleep(0.1)
         assert scorers.exists(), daemon.places.log.read_text()[-2000:]

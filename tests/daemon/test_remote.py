@@ -87,7 +87,7 @@ class Orchard:
         with self.daemon.client() as client:
             return client.remote().calls
 
-    def ended(self, count: int = 1, seconds: float = 40.0) -> tuple[RemoteCall, ...]:
+    def ended(self, count: int = 1, seconds: float = 90.0) -> tuple[RemoteCall, ...]:
         """Wait until so many calls have an outcome; newest first."""
 
         def calls() -> tuple[RemoteCall, ...]:
@@ -107,7 +107,7 @@ class Orchard:
         time.sleep(seconds)
 
 
-def wait(until: Callable[[], Any], seconds: float = 40.0) -> None:
+def wait(until: Callable[[], Any], seconds: float = 90.0) -> None:
     end = time.monotonic() + seconds
     while not until():
         assert time.monotonic() < end

@@ -212,7 +212,7 @@ def test_a_capture_in_flight_is_distilled_without_the_secret_P18(daemon: Any) ->
     with daemon.client() as client:
         client.distil()
         assert finished(client, client.scan(dry_run=False))["left"] == []
-    daemon.settle(120)
+    daemon.settle()
     assert files_with(daemon, KEY) == []
     assert any(MARK in record.content for record in holding_quotes(daemon).values())
 

@@ -20,7 +20,7 @@ from memd.protocol.request import Remember
 AT = "2026-03-04T18:30:00+01:00"
 
 
-def until(test: Callable[[], Any], seconds: float = 20.0) -> None:
+def until(test: Callable[[], Any], seconds: float = 90.0) -> None:
     end = time.monotonic() + seconds
     while not test():
         assert time.monotonic() < end

@@ -52,7 +52,7 @@ def start(home: dict[str, str]) -> Iterator[Callable[..., RunningDaemon]]:
             running.terminate()
 
 
-def until(test: Callable[[], Any], seconds: float = 30.0) -> Any:
+def until(test: Callable[[], Any], seconds: float = 90.0) -> Any:
     end = time.monotonic() + seconds
     while not (found := test()):
         assert time.monotonic() < end

@@ -152,7 +152,7 @@ def test_another_user_gets_no_answer_and_a_hint_P19(home: dict[str, str], is_ope
             told = fork.Queue()
             process = fork.Process(target=ask_as_another, args=(running.places, told))
             process.start()
-            kind, message, hint = told.get(timeout=30)
+            kind, message, hint = told.get(timeout=90)
             process.join()
             assert kind == "Refused" and hint, (kind, message)
             with running.client() as client:

@@ -63,7 +63,7 @@ def test_a_record_that_a_session_used_gains_by_its_checks_T3_T4(
         client.capture(origin, [check(1, states[0]), used, check(9, states[1])])
         client.capture(origin, [SessionEnded(turn="end", at=at(10))])
         daemon.settle()
-        end, signal = time.monotonic() + 20, client.list().records[0].signal
+        end, signal = time.monotonic() + 90, client.list().records[0].signal
         while time.monotonic() < end and (signal.access_count, signal.impact) != (1, impact):
             time.sleep(0.1)
             signal = next(record.signal for record in client.list().records if record.id == id)

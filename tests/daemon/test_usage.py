@@ -106,7 +106,7 @@ def test_ranking_learns_from_a_use_that_nobody_reports_Q6_T3(daemon: Any) -> Non
         assert ids[0] in {hit.record.id for hit in asked.hits}
         words = "I asked about it: the payments repository belongs to Halvard."
         client.capture(here, [Said(turn="1", at=AT, role="assistant", text=words)])
-        end = time.monotonic() + 20
+        end = time.monotonic() + 90
         while not client.why(ids[0]).record.signal.access_count and time.monotonic() < end:
             time.sleep(0.1)
         signal = client.why(ids[0]).record.signal

@@ -130,7 +130,7 @@ class OpenPage:
 
     def until(self, expression: str) -> None:
         """Wait until an expression of the page is true; the page's own policy forbids it to evaluate one itself."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + 90
         while not self.page.evaluate(expression):
             assert time.monotonic() < end, f"{expression} did not become true"
             self.page.wait_for_timeout(20)
@@ -156,7 +156,7 @@ def opened(browser: Browser, panel: RunningPanel) -> Iterator[Callable[..., Open
         context = browser.new_context(viewport=options.pop("viewport", {"width": 1280, "height": 900}), **options)
         contexts.append(context)
         tab = OpenPage(context.new_page(), panel)
-        tab.page.set_default_timeout(20_000)
+        tab.page.set_default_timeout(60_000)
         tab.page.goto(link or (panel.link if len(contexts) == 1 else panel.new_link()))
         tab.page.wait_for_selector("#view .top")
         return tab

@@ -23,7 +23,7 @@ def ask(
     panel: RunningPanel, path: str = "/", method: str = "GET", body: str | None = None, **headers: str
 ) -> http.client.HTTPResponse:
     """Send one request, with `_` for `-` in the headers' names."""
-    connection = http.client.HTTPConnection("127.0.0.1", panel.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", panel.port, timeout=90)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.putrequest(method, path, skip_host="Host" in named, skip_accept_encoding=True)
     for name, value in named.items():
@@ -85,7 +85,7 @@ def test_other_methods_bodies_without_a_length_and_large_ones_are_refused_U4(pan
     for method in ("PUT", "DELETE", "OPTIONS", "HEAD"):
         assert ask(panel, method=method, X_Memd_Key=key).status == 405
     assert ask(panel, "/remember", "POST", X_Memd_Key=key).status == 411
-    large = http.client.HTTPConnection("127.0.0.1", panel.port, timeout=20)
+    large = http.client.HTTPConnection("127.0.0.1", panel.port, timeout=90)
     large.putrequest("POST", "/remember")
     large.putheader("X-Memd-Key", key)
     large.putheader("Content-Length", str(guard.LARGEST_BODY + 1))

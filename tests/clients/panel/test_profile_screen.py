@@ -94,7 +94,7 @@ def test_two_tabs_the_second_shows_what_the_first_changed_U4(
     first.find("#say").fill("I write commit messages in British English.")
     first.find(".say button.go").click()
     first.find("#notice .toast").wait_for()
-    second.find(".ln >> text=British English").first.wait_for(timeout=20_000)
+    second.find(".ln >> text=British English").first.wait_for(timeout=60_000)
 
 
 def test_a_hostile_record_is_text_U4_P19(

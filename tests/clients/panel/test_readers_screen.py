@@ -54,7 +54,7 @@ def capture(daemon: RunningDaemon, folder: Path, name: str, visibility: Visibili
 
 def settled_call(daemon: RunningDaemon) -> str:
     """Wait for a call with an outcome; its id."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 90
     with daemon.client() as client:
         while True:
             calls = client.remote().calls
