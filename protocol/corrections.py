@@ -191,13 +191,13 @@ class PlaybookChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """A proposal to forget `record`, to replace it by `against` (`conflict`), to merge it into that (`duplicate`), or
     to change the playbook (`patch`, of that name; `changes`: of its operations, in order), to write the draft `record`
-    as a skill's file (`skill`), or to retire the skill of `record` (`skill_retire`).
+    as a skill's file (`skill`), or to change or retire the skill of `record` (`skill_edit`, `skill_retire`).
     `line` and `against_line`: texts of the two, "" for a missing record; `evidence` and `against_evidence`: the
     captured words that they rest on; `label` and `reason`: from the rule that found it; `if_nothing`: what happens as
     long as the user decides nothing, "" unless the proposal is open."""
 
     id: str
-    what: Literal["forget", "conflict", "duplicate", "patch", "skill", "skill_retire"]
+    what: Literal["forget", "conflict", "duplicate", "patch", "skill", "skill_edit", "skill_retire"]
     record: str
     line: str
     state: Literal["open", "accepted", "rejected", "moot"]

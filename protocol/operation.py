@@ -216,12 +216,12 @@ class PatchStep(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
     """A proposal waits for the user: an agent asks to forget `record`, `against` contradicts it (T13), `record` says
     what `against` says (T12), a role proposes a patch of these steps (G2), whose first one changes `record`, or memd
-    proposes the draft `record` as a skill, or to retire the skill of `record` (K1, K2). `label` and `reason` come from
-    the rule that found it. `pool`, `own`, `rounds`: of a draft its pool, the digests of its own steps, and how often it
-    had been done."""
+    proposes the draft `record` as a skill, or to change or retire the skill of `record` (K1, K2). `label` and `reason`
+    come from the rule that found it. `pool`, `own`, `rounds`: of a draft its pool, the digests of its own steps, and
+    how often it had been done."""
 
     id: str
-    what: Literal["forget", "conflict", "duplicate", "patch", "skill", "skill_retire"]
+    what: Literal["forget", "conflict", "duplicate", "patch", "skill", "skill_edit", "skill_retire"]
     record: str
     against: str = ""
     document: str = ""
@@ -565,13 +565,17 @@ class PolicySet(Operation, tag="policy_set", frozen=True, kw_only=True):
     accepted: bool = False
 
 
+RevisedBy = Literal["placed", "tuned", "retired", "user", "offered"]
+
+
 class SkillRevised(Operation, tag="skill_revised", frozen=True, kw_only=True):
     """The file of a skill, whose record names its path, has other bytes (K2). `sha`: their SHA-256, "" if the file is
-    gone; `by`: memd placed or tuned it, or retired it, or somebody else changed it; `own`: as in a proposal."""
+    gone; `by`: memd placed or tuned it, or retired it, or somebody else changed it, or these bytes lie on a branch and
+    are `offered`; `own`: as in a proposal."""
 
     record: str
     sha: str
-    by: Literal["placed", "tuned", "retired", "user"]
+    by: RevisedBy
     pool: str = ""
     own: tuple[str, ...] = ()
     rounds: int = 0

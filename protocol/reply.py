@@ -28,7 +28,7 @@ from .scope import Agent, Bound, Left, RecordsMoved, Scope
 from .session import HandoverTaken, SessionOutcome, SessionPage, SessionsFound, SessionTurns, Summary
 from .settings import SettingList
 from .share import Outbox, PartitionTaken, PreparedShare, ShareList, ShareLog, ShareReview, ShareState
-from .skills import PlacedSkill, SkillList, SkillProposals, SkillTuning
+from .skills import PlacedSkill, SharedSkill, SkillList, SkillProposals, SkillTuning
 from .state import CurrentState
 from .weekly_report import WeeklyReport
 
@@ -371,7 +371,7 @@ _IngestionData = Detail | TopicList
 _OverviewData = MemoryMap | Rhythm
 _SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
 _GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation | PolicyState | WeeklyReport
-_SkillData = SkillList | PlacedSkill | SkillProposals | SkillTuning
+_SkillData = SkillList | PlacedSkill | SkillProposals | SkillTuning | SharedSkill
 AnyData = (
     _AskData
     | _RecordData

@@ -59,7 +59,7 @@ from .share import (
     ReviewShare,
     TakePartition,
 )
-from .skills import ListSkills, PlaceSkill, ProposeSkills, RetireSkill, TuneSkill
+from .skills import ListSkills, PlaceSkill, ProposeSkills, RetireSkill, ShareSkill, TuneSkill
 from .state import ChangeState, GetState
 from .weekly_report import GetReport
 
@@ -355,7 +355,7 @@ _Sharing = (
 )
 _Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi | Curate | GetReport
 _Policy = GetPolicy | CheckPolicy | AcceptPolicy
-_Skills = ListSkills | PlaceSkill | RetireSkill | ProposeSkills | TuneSkill
+_Skills = ListSkills | PlaceSkill | RetireSkill | ProposeSkills | TuneSkill | ShareSkill
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access

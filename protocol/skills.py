@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from .operation import RevisedBy
 from .request_fields import Request, ScopedRequest
 
 SkillForm = Literal["skill", "line"]
@@ -20,6 +21,10 @@ RoundEnd = Literal["good", "unknown"]
 UseEnd = Literal["good", "bad", "unknown"]
 UseKind = Literal["called", "read", "without"]
 """`called`: by its name; `read`: an agent read the file; `without`: its steps were done without it."""
+
+PlacedBy = Literal["placed", "tuned", "user", "offered"]
+SKILL_COMMANDS = {"skill": "place", "skill_edit": "tune", "skill_retire": "retire"}
+"""By the kind of a proposal, the `memd skill` command that shows the file and decides."""
 
 Rung = Literal["placed", "verified", "honed", "tuned"]
 """What is known of a placed skill: nothing; that it works; that it works since an edit; that held-out work agreed."""
@@ -90,15 +95,16 @@ class SkillRevision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """A state of a skill's file. `sha`: SHA-256, "" if it was gone; `at`: microseconds."""
 
     sha: str
-    by: Literal["placed", "tuned", "retired", "user"]
+    by: RevisedBy
     at: int
 
 
 class PlacedSkill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A skill that the user placed. `id`: of its record; `path`: of its file;
     `uses`, `good`, `bad`: since it was placed, by its name or by reading it; `without`: times that its steps were done
-    without it; `fell`: why it stands a rung lower; `retire`: why memd would retire it, "" for no reason; `better`: a
-    text of the file that mends it, "" for none; `gone`: steps that name something that is gone."""
+    without it; `fell`: why it stands a rung lower; `retire`, `mend`: why memd would retire or change it, "" for no
+    reason; `better`: a text of the file that mends it, "" for none; `gone`: steps that name something that is gone;
+    `offered`: the file is not there yet, because it lies on a branch."""
 
     id: str
     pool: str
@@ -112,7 +118,9 @@ class PlacedSkill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     last_used: str = ""
     fell: str = ""
     retire: str = ""
+    mend: str = ""
     better: str = ""
+    offered: bool = False
     gone: tuple[str, ...] = ()
     revisions: tuple[SkillRevision, ...] = ()
     history: tuple[SkillUse, ...] = ()
@@ -120,12 +128,13 @@ class PlacedSkill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class PlaceSkill(ScopedRequest, tag="place_skill", frozen=True, kw_only=True):
     """Store that the user placed a draft as a file, or that a skill's file has other bytes. `name`: the draft's name or
-    the beginning of its id, or a placed skill's; `path`: of the file, absolute; `sha`: SHA-256 of its bytes, in hex."""
+    the beginning of its id, or a placed skill's unless `by` is `placed`; `path`: of the file, absolute; `sha`: SHA-256
+    of its bytes, in hex. `offered`: the bytes lie on a branch, of the skill itself, or of its copy for the project."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     path: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
     sha: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
-    tuned: bool = False
+    by: PlacedBy = "placed"
 
 
 class RetireSkill(ScopedRequest, tag="retire_skill", frozen=True, kw_only=True):
@@ -149,7 +158,8 @@ class SkillProposals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuneSkill(ScopedRequest, tag="tune_skill", frozen=True, kw_only=True):
-    """Look for edits of a placed skill's file that held-out work confirms (K3). Nothing is written."""
+    """Look for what mends a placed skill's file, else for edits that held-out work confirms (K3). Nothing is
+    written."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
@@ -157,7 +167,8 @@ class TuneSkill(ScopedRequest, tag="tune_skill", frozen=True, kw_only=True):
 class SkillTuning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Reply to `tune_skill`. `edits`: in words; `accepted`: whether held-out work confirms them; `why`: one sentence;
     `before`, `after`: the mean scores of the steps on held-out work, in [0, 1]; `held_out`, `sessions`: how much of it;
-    `text`: the new file, "" without a confirmed edit; `sha`: SHA-256 of the file that it replaces."""
+    `text`: the new file, "" without one; `sha`: SHA-256 of the file that it replaces; `by`: `tuned` if held-out work
+    judged it, `user` if it mends what `why` says."""
 
     skill: PlacedSkill
     edits: tuple[str, ...] = ()
@@ -169,6 +180,25 @@ class SkillTuning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     sessions: int = 0
     text: str = ""
     sha: str = ""
+    by: Literal["tuned", "user"] = "tuned"
+
+
+class ShareSkill(ScopedRequest, tag="share_skill", frozen=True, kw_only=True):
+    """Make the text of a placed skill that the others of its project may read (K4). Nothing is written. `description`:
+    replaces the requests that it quotes, "" to keep those of sessions that are not private."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    description: Annotated[str, msgspec.Meta(max_length=400)] = ""
+
+
+class SharedSkill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Reply to `share_skill`. `text`: of the file for the project; `sha`: SHA-256 of the user's own; `left_out`: what
+    is not in it, in words."""
+
+    skill: PlacedSkill
+    text: str
+    sha: str
+    left_out: tuple[str, ...] = ()
 
 
 class SkillList(msgspec.Struct, frozen=True, kw_only=True):

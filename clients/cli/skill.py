@@ -13,8 +13,10 @@ from typing import Annotated, TypeVar
 import typer
 
 from ...protocol.errors import InvalidRequest, NotFound, Refused
+from ...protocol.operation import RevisedBy
 from ...protocol.places import places
-from ...protocol.skills import PlacedSkill, SkillDraft, SkillList, SkillTuning
+from ...protocol.repository_folder import repository_folder
+from ...protocol.skills import PlacedSkill, SharedSkill, SkillDraft, SkillList, SkillTuning
 from ..python.client import Client
 from .connection import PATIENCE_MS, reach
 from .options import Cwd, here
@@ -27,6 +29,13 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=T
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="Of all projects, not only of this folder's.")]
 Name = Annotated[str, typer.Argument(help="The draft's name, or the beginning of its id.")]
 Found = TypeVar("Found", SkillDraft, PlacedSkill)
+_REVISED: dict[RevisedBy, str] = {
+    "placed": "placed",
+    "tuned": "tuned",
+    "retired": "retired",
+    "user": "edited by hand",
+    "offered": "put on a branch",
+}
 ROUNDS = 12
 """Most rounds that are listed."""
 
@@ -167,10 +176,11 @@ def retire(name: Name, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
 
 @app.command()
 def tune(name: Name, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
-    """Look for a better order of steps of a placed skill.
+    """Mend a placed skill, or look for a better order of its steps.
 
-    memd learns edits from older work and judges them by the newest two fifths of your sessions. It shows a change only
-    if at least five rounds of two sessions agree beyond chance, and writes it only when you say so.
+    memd mends what is gone, and a description by which nobody calls the skill. Else it learns edits from older work and
+    judges them by the newest two fifths of your sessions: at least five rounds of two sessions have to agree beyond
+    chance. It writes only when you say so; if your last commit has the file, it commits on a new branch instead.
 
     \b
     Example:
@@ -180,12 +190,80 @@ def tune(name: Name, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
         tuning = client.tune_skill(name, cwd=here(cwd))
         if tuning.accepted and not as_json and sys.stdin.isatty():
             file = Path(tuning.skill.path)
-            _agree(as_json, _tuned(tuning), f"Write this to {file}?")
-            write_skill(file, tuning.text, tuning.sha)
-            client.place_skill(tuning.skill.id, str(file), _sha(file), cwd=here(cwd), tuned=True)
-            answer.give(tuning, [f"wrote {plain_name(str(file))}"])
+            if _is_tracked(file):
+                _agree(as_json, _tuned(tuning), "Commit this on a new branch?")
+                lines = _offered(
+                    client, tuning.skill, file, tuning.text, here(cwd), f"Change the skill {file.parent.name}"
+                )
+            else:
+                _agree(as_json, _tuned(tuning), f"Write this to {file}?")
+                write_skill(file, tuning.text, tuning.sha)
+                client.place_skill(tuning.skill.id, str(file), _sha(file), cwd=here(cwd), by=tuning.by)
+                lines = [f"wrote {plain_name(str(file))}"]
+            answer.give(tuning, lines)
         else:
             answer.give(tuning, _tuned(tuning))
+
+
+@app.command()
+def share(
+    name: Name,
+    description: Annotated[
+        str, typer.Option("--description", help="When agents use it, in your words, at most 400 characters.")
+    ] = "",
+    cwd: Cwd = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Hand a placed skill to the others of its project.
+
+    Requests of private sessions, home folders, addresses and values are left out. memd shows the file and asks. A skill
+    in your home is committed on a new branch of the project, which you push; one in the project is changed in place.
+
+    \b
+    Examples:
+      memd skill share ship-version --description "Use to release a version."
+      git push origin memd/skill/ship-version-1
+    """
+    with CommandAnswer("skill share", as_json) as answer, reach(PATIENCE_MS) as client:
+        shared = client.share_skill(name, description, cwd=here(cwd))
+        file = repository_of(here(cwd)) / SHARED / shared.skill.name / "SKILL.md"
+        if not file.exists():
+            _agree(as_json, _shared(shared), "Commit this on a new branch?")
+            message = f"Add the skill {shared.skill.name}"
+            answer.give(shared, _offered(client, shared.skill, file, shared.text, here(cwd), message))
+        elif str(file) != shared.skill.path:
+            raise Refused(f"the name {shared.skill.name} is taken in {file.parent.parent}", hint="rename that one")
+        elif _sha(file) == sha256(shared.text.encode()).hexdigest():
+            answer.give(shared, [f"it may be shared as it is: commit {plain_name(str(file))}"])
+        else:
+            _agree(as_json, _shared(shared), f"Write this to {file}?")
+            write_skill(file, shared.text, shared.sha)
+            client.place_skill(shared.skill.id, str(file), _sha(file), cwd=here(cwd), by="user")
+            answer.give(shared, [f"wrote {plain_name(str(file))}: commit it"])
+
+
+def _is_tracked(file: Path) -> bool:
+    """Whether the last commit of a repository has a skill's file, so that others have it too."""
+    from .skill_branch import is_tracked  # late: git's library takes long to load
+
+    root = repository_folder(file.parent)
+    return root is not None and is_tracked(root, file)
+
+
+def _offered(client: Client, skill: PlacedSkill, file: Path, text: str, cwd: str, message: str) -> list[str]:
+    """Commit a skill's text on a new branch, tell the daemon, and return what to do next."""
+    from .skill_branch import commit_on_branch  # late: git's library takes long to load
+
+    root = repository_of(cwd)
+    branch = commit_on_branch(root, file, text, file.parent.name, message)
+    client.place_skill(skill.id, str(file), sha256(text.encode()).hexdigest(), cwd=cwd, by="offered")
+    return [f"committed on the branch {branch}; nothing else changed", f"next: git push origin {branch}, or merge it"]
+
+
+def _shared(shared: SharedSkill) -> Iterator[str]:
+    yield from map(plain, shared.text.splitlines())
+    if shared.left_out:
+        yield from wrapped(f"left out: {', '.join(shared.left_out)}", "  ")
 
 
 def _agree(as_json: bool, lines: Iterator[str], question: str) -> None:
@@ -226,8 +304,8 @@ def _one(name: str, found: Sequence[Found]) -> Found:
 def _lines(listed: SkillList) -> Iterator[str]:
     for skill in listed.placed:
         yield f"{styled(short(skill.id), 'cyan')}  {styled(plain_name(skill.name), 'bold')}  {_worth(skill)}"
-        if skill.retire:
-            yield from wrapped(f"{plain(skill.retire)}", " " * 10, " " * 10)
+        if told := skill.retire or skill.mend:
+            yield from wrapped(plain(told), " " * 10, " " * 10)
     for draft in listed.skills:
         form = "" if draft.form == "skill" else "a line for AGENTS.md, "
         told = f"{form}{_often(draft)}{f', {draft.refused}' if draft.refused else ''}"
@@ -283,19 +361,23 @@ def _standing(skill: PlacedSkill) -> Iterator[str]:
     yield f"file: {plain_name(skill.path)}"
     if skill.last_used:
         yield f"last used: {skill.last_used}"
+    if skill.offered:
+        yield "it lies on a branch that is not merged here"
     if skill.retire:
-        yield from wrapped(f"memd would retire or mend it: {plain(skill.retire)}")
+        yield from wrapped(f"memd would retire it: {plain(skill.retire)}")
+    if skill.mend:
+        yield from wrapped(f"memd would change it: {plain(skill.mend)}")
     for command in skill.gone:
         yield from wrapped(f"gone: {plain(command)}", "  ")
     if skill.better:
-        yield "without what is gone:"
+        yield "as it would be (`memd skill tune NAME` writes it):"
         yield from map(plain, skill.better.splitlines())
 
 
 def _history(skill: PlacedSkill) -> Iterator[str]:
     yield from _standing(skill)
     for revision in skill.revisions:
-        what = {"placed": "placed", "tuned": "tuned", "retired": "retired", "user": "edited by hand"}[revision.by]
+        what = _REVISED[revision.by]
         yield f"  {moment(revision.at)}  {what if revision.sha else f'{what}: the file is gone'}"
     for use in skill.history:
         how = {"called": "called by its name", "read": "its file was read", "without": "done without it"}[use.how]

@@ -151,7 +151,7 @@ export interface ChangeDecided {
 export interface ChangeProposed {
   kind: "proposed";
   id: string;
-  what: "conflict" | "duplicate" | "forget" | "patch" | "skill" | "skill_retire";
+  what: "conflict" | "duplicate" | "forget" | "patch" | "skill" | "skill_edit" | "skill_retire";
   record: string;
   against?: string;
   document?: string;
@@ -949,7 +949,9 @@ export interface PlacedSkill {
   last_used?: string;
   fell?: string;
   retire?: string;
+  mend?: string;
   better?: string;
+  offered?: boolean;
   gone?: string[];
   revisions?: SkillRevision[];
   history?: SkillUse[];
@@ -1641,6 +1643,12 @@ export interface ShareState {
   authors?: AuthorState[];
   earlier?: EarlierRemote[];
 }
+export interface SharedSkill {
+  skill: PlacedSkill;
+  text: string;
+  sha: string;
+  left_out?: string[];
+}
 export interface Shift {
   id: string;
   status: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
@@ -1690,14 +1698,14 @@ export interface SkillRevised {
   kind: "skill_revised";
   record: string;
   sha: string;
-  by: "placed" | "retired" | "tuned" | "user";
+  by: "offered" | "placed" | "retired" | "tuned" | "user";
   pool?: string;
   own?: string[];
   rounds?: number;
 }
 export interface SkillRevision {
   sha: string;
-  by: "placed" | "retired" | "tuned" | "user";
+  by: "offered" | "placed" | "retired" | "tuned" | "user";
   at: number;
 }
 export interface SkillRound {
@@ -1723,6 +1731,7 @@ export interface SkillTuning {
   sessions?: number;
   text?: string;
   sha?: string;
+  by?: "tuned" | "user";
 }
 export interface SkillUse {
   document: string;
@@ -1920,7 +1929,7 @@ export interface Version {
 }
 export interface Waiting {
   id: string;
-  what: "conflict" | "duplicate" | "forget" | "patch" | "skill" | "skill_retire";
+  what: "conflict" | "duplicate" | "forget" | "patch" | "skill" | "skill_edit" | "skill_retire";
   record: string;
   line: string;
   state: "accepted" | "moot" | "open" | "rejected";
@@ -2049,13 +2058,15 @@ export interface RequestMethods {
   /** Return drafts of skills, which are procedures that sessions repeated with success (K1). `name`: of that name or beginning of an id; `known`: also those that the project's own instructions spell out. */
   skills(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; name?: string; everywhere?: boolean; known?: boolean }): Promise<SkillList>;
   /** Store that the user placed a draft as a file, or that a skill's file has other bytes (K2). Raises NotFound, InvalidRequest. */
-  placeSkill(name: string, path: string, sha: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; tuned?: boolean }): Promise<PlacedSkill>;
+  placeSkill(name: string, path: string, sha: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; by?: "offered" | "placed" | "tuned" | "user" }): Promise<PlacedSkill>;
   /** Store that the user took a placed skill away (K2). Raises NotFound. */
   retireSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null }): Promise<PlacedSkill>;
   /** Put drafts of skills, and placed ones to retire, in the inbox, as memd does each week (K1, K2). */
   proposeSkills(options?: { dry_run?: boolean }): Promise<SkillProposals>;
-  /** Return edits of a placed skill's file that held-out work confirms (K3). Raises NotFound, InvalidRequest. */
+  /** Return what mends a placed skill's file, or edits that held-out work confirms (K3). Raises NotFound, InvalidRequest. */
   tuneSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null }): Promise<SkillTuning>;
+  /** Return the text of a placed skill that the others of its project may read (K4). Raises NotFound, InvalidRequest, Refused. */
+  shareSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; description?: string }): Promise<SharedSkill>;
   /** Start to weigh items: the job's report has the `worth` and the `topics` of each, or one of them (W12). */
   weighItems(texts: string[], options?: { by?: "both" | "topic" | "worth" }): Promise<JobState>;
   /** Start to summarise these turns of a document, in this order (W12). Raises NotFound. */

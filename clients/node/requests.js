@@ -51,6 +51,7 @@ export const METHODS = {
   retireSkill: ["retire_skill", ["name"]],
   proposeSkills: ["propose_skills", []],
   tuneSkill: ["tune_skill", ["name"]],
+  shareSkill: ["share_skill", ["name"]],
   weighItems: ["weigh_items", ["texts"]],
   summariseDocument: ["summarise_document", ["document"]],
   detail: ["detail", ["number"]],

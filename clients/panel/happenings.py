@@ -15,6 +15,7 @@ from ...protocol.fading import FeedbackGiven, Reviewed
 from ...protocol.profile import Injection
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
+from ...protocol.skills import SKILL_COMMANDS
 from . import wording
 from .screen import Undoing
 
@@ -334,8 +335,8 @@ def _reviewed(reading: _Reading, entry: Logged, operation: Reviewed) -> Happenin
 def _proposed(reading: _Reading, entry: Logged, operation: ops.ChangeProposed) -> Happening:
     records = tuple(NamedRecord(id) for id in (operation.record, operation.against) if id)
     text = "memd asks you about a contradiction" if operation.what == "conflict" else "memd asks you about a repetition"
-    if operation.what in ("skill", "skill_retire"):
-        about = "a skill" if operation.what == "skill" else "taking a skill away"
+    if operation.what in SKILL_COMMANDS:
+        about = {"skill": "a skill", "skill_edit": "a change of a skill"}.get(operation.what, "taking a skill away")
         return _told(entry, "memd", f"memd asks you about {about}", href="/inbox", count=0)
     if operation.what == "forget":
         text = f"{wording.host_name(operation.document) if operation.document else 'An agent'} asks to forget"

@@ -46,10 +46,13 @@ from ...protocol.share import (
 )
 from ...protocol.skills import (
     ListSkills,
+    PlacedBy,
     PlacedSkill,
     PlaceSkill,
     ProposeSkills,
     RetireSkill,
+    SharedSkill,
+    ShareSkill,
     SkillList,
     SkillProposals,
     SkillTuning,
@@ -569,7 +572,7 @@ class RequestMethods:
 
     @sends(PlaceSkill, PlacedSkill)
     def place_skill(
-        self, name: str, path: str, sha: str, *, cwd: str = "", pools: Sequence[str] = (), tuned: bool = False
+        self, name: str, path: str, sha: str, *, cwd: str = "", pools: Sequence[str] = (), by: PlacedBy = "placed"
     ) -> None:
         """Store that the user placed a draft as a file, or that a skill's file has other bytes (K2). Raises NotFound,
         InvalidRequest."""
@@ -584,7 +587,13 @@ class RequestMethods:
 
     @sends(TuneSkill, SkillTuning)
     def tune_skill(self, name: str, *, cwd: str = "", pools: Sequence[str] = ()) -> None:
-        """Return edits of a placed skill's file that held-out work confirms (K3). Raises NotFound, InvalidRequest."""
+        """Return what mends a placed skill's file, or edits that held-out work confirms (K3). Raises NotFound,
+        InvalidRequest."""
+
+    @sends(ShareSkill, SharedSkill)
+    def share_skill(self, name: str, description: str = "", *, cwd: str = "", pools: Sequence[str] = ()) -> None:
+        """Return the text of a placed skill that the others of its project may read (K4). Raises NotFound,
+        InvalidRequest, Refused."""
 
     # --- large input ---------------------------------------------------------------------------------------------
     @sends(WeighItems, reply.JobState)

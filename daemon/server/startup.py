@@ -201,7 +201,7 @@ class Daemon:
             thresholds=policy.thresholds,
         )
         sharing = SharingService(core, writer, forget=forgetting.forget_lines)
-        skills = SkillsService(core, writer, is_quiet)
+        skills = SkillsService(core, writer, is_quiet, encode=lambda: models.sense.encode)
         inbox = InboxService(
             stores, writer, forgetting.start_forgetting, sharing.retractions, governance.decisions, skills.line
         )

@@ -112,7 +112,7 @@ def test_a_month_of_one_user_K1_K2(month: Month) -> None:
     stale = month.told("skill", "show", "ship-version", *month.where)
     assert "1 of 4 steps names a file or target that is gone" in stale and "gone: ./scripts/ship.sh" in stale
     month.told("skill", "propose")
-    assert "the skill stays where it is." in month.told("inbox")
+    assert "the skill stays as it is." in month.told("inbox")
 
     gone = month.asked("skill", "retire", "ship-version", *month.where)
     assert "moved it to" in gone and not month.file.exists()

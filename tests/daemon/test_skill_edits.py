@@ -16,11 +16,9 @@ from memd.daemon.services.skills.edits import (
     DropStep,
     EditDoesNotFit,
     MoveStep,
-    ReplaceDescription,
     SkillEdit,
     SwapStep,
     applied,
-    described,
 )
 from memd.daemon.services.skills.mining import Round
 from memd.daemon.services.skills.optimizer import ANSWER_LENGTH, ModelOptimizer, Optimizer, SearchOptimizer
@@ -40,7 +38,6 @@ EDITS = st.lists(
         st.builds(DropStep, NAMES),
         st.builds(MoveStep, NAMES, st.integers(-1, 9)),
         st.builds(SwapStep, NAMES, NAMES),
-        st.builds(ReplaceDescription, st.just(("release it",))),
     ),
     max_size=5,
 )
@@ -63,7 +60,6 @@ def held(*rounds: Sequence[str], sessions: int = 5) -> list[Replay]:
         (SwapStep("b", "x"), ("a", "x", "c")),
         (SwapStep("a", "c"), ("c", "b", "a")),
         (SwapStep("a", "a"), ("a", "b", "c")),
-        (ReplaceDescription(("ship it",)), ("a", "b", "c")),
     ],
 )
 def test_an_edit_changes_one_step_K3(edit: SkillEdit, after: tuple[str, ...]) -> None:
@@ -106,12 +102,6 @@ def test_distinct_steps_stay_distinct_K3(steps: tuple[str, ...], edits: list[Ski
     except EditDoesNotFit:
         return
     assert len(set(after)) == len(after)
-
-
-def test_the_last_description_counts_K3() -> None:
-    edits = [ReplaceDescription(("ship it",)), DropStep("a"), ReplaceDescription(("release it",))]
-    assert described(("do it",), edits) == ("release it",)
-    assert described(("do it",), [DropStep("a")]) == ("do it",)
 
 
 # --- the gate --------------------------------------------------------------------------------------------------------
@@ -169,7 +159,7 @@ def test_five_better_rounds_of_two_sessions_are_enough_K3() -> None:
     verdict = judged(WITHOUT_TAG, RELEASE, held(*[RELEASE] * 5, sessions=2))
     assert verdict.accepted and (verdict.better, verdict.worse, verdict.units, verdict.sessions) == (5, 0, 5, 2)
     assert (verdict.mean_before, verdict.mean_after, verdict.p) == (6 / 7, 1, 1 / 32)
-    told = "of 5 held-out rounds in 2 sessions the edited steps fit 5 better and 0 worse"
+    told = "of 5 held-out rounds in 2 sessions the edited skill fits 5 better and 0 worse"
     assert verdict.why == f"{told}, which is hardly chance"
 
 

@@ -120,7 +120,7 @@ def test_a_skill_whose_last_ends_are_bad_falls_by_one_rung_K2() -> None:
 def test_retirement_is_proposed_by_evidence_and_never_by_time_K2(
     history: list[SkillUse], idle: int, gone: int, said: str
 ) -> None:
-    why = why_retire(history, idle, gone, 4)
+    why = why_retire(history, sum(use.how == "without" for use in history), idle, gone, 4)
     assert why.startswith(said) and bool(why) == bool(said)
 
 

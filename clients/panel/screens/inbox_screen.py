@@ -12,6 +12,7 @@ from starlette.routing import Route
 from ....protocol.corrections import JudgedRecord, PlaybookChange, Waiting
 from ....protocol.errors import InvalidRequest, MemdError, NotFound
 from ....protocol.record import Record
+from ....protocol.skills import SKILL_COMMANDS
 from ...python.async_client import AsyncClient
 from ..disputes import MOST, loses_words
 from ..screen import Undoing, changed, form_of, panel_of, screen
@@ -101,7 +102,7 @@ async def _skill_card(client: AsyncClient, proposal: Waiting) -> ProposalCard:
 
 
 async def _card(client: AsyncClient, proposal: Waiting) -> ProposalCard:
-    if proposal.what in ("skill", "skill_retire"):
+    if proposal.what in SKILL_COMMANDS:
         return await _skill_card(client, proposal)
     old, new = await asyncio.gather(_record(client, proposal.record), _record(client, proposal.against))
     old_parts, new_parts = beside(proposal.line, proposal.against_line)

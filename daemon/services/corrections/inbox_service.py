@@ -39,6 +39,7 @@ from ....protocol.operation import (
 from ....protocol.record import LIVE, Record, Status
 from ....protocol.reply import Decided, JobState
 from ....protocol.request import Forget
+from ....protocol.skills import SKILL_COMMANDS
 from ...failpoint import reach
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
@@ -50,10 +51,6 @@ from .reopening import stands, step_of, taken_back, why_retired
 
 Retract = Callable[[Sequence[Record]], Sequence[AnyOperation]]
 """Returns what tells the others of a shared project that records that they shared do not hold. On the write thread."""
-
-
-SKILLS = frozenset(("skill", "skill_retire"))
-"""Proposals about files, which the user decides where he reads them."""
 
 
 class PatchProposals(Protocol):
@@ -143,7 +140,7 @@ class InboxService(Service):
         records = self._stores.records.many(filter(None, (proposal.record, proposal.against)))
         old, new = records.get(proposal.record), records.get(proposal.against)
         patches = self._patches if proposal.what == "patch" else None
-        told = self._skill_line(proposal) if proposal.what in SKILLS else ""
+        told = self._skill_line(proposal) if proposal.what in SKILL_COMMANDS else ""
         is_standing = patches.stands(proposal) if patches else bool(told) or stands(proposal, old, new)
         state = asked.state if asked.state != "open" or is_standing else "moot"
         return Waiting(
@@ -171,7 +168,7 @@ class InboxService(Service):
         if not names:
             raise InvalidRequest("no proposal was named", hint="`memd inbox` lists them")
         proposals = list({(asked := self._open_one(name)).id: asked for name in names}.values())
-        if request.accept and (skill := next((each for each in proposals if each.what in SKILLS), None)):
+        if request.accept and (skill := next((each for each in proposals if each.what in SKILL_COMMANDS), None)):
             raise _is_a_file(skill, self._skill_line(skill))
         deletions = [proposal for proposal in proposals if request.accept and proposal.what == "forget"]
         if not deletions:
@@ -307,7 +304,7 @@ class InboxService(Service):
     def _open(self) -> int:
         """Return how many proposals wait. Proposals of skills count unseen: to look for them reads many sessions."""
         waiting = self._stores.inbox.list()
-        return sum(each.what.what in SKILLS or self._waiting(each).state == "open" for each in waiting)
+        return sum(each.what.what in SKILL_COMMANDS or self._waiting(each).state == "open" for each in waiting)
 
 
 def _retired(proposal: ChangeProposed, records: Mapping[str, Record]) -> Invalidated:
@@ -320,7 +317,7 @@ def _retired(proposal: ChangeProposed, records: Mapping[str, Record]) -> Invalid
 
 def _is_a_file(proposal: ChangeProposed, line: str) -> InvalidRequest:
     """Return why a proposal of a skill is not accepted here: the user reads its file first."""
-    call = f"memd skill {'place' if proposal.what == 'skill' else 'retire'} {line.partition(':')[0] or 'NAME'}"
+    call = f"memd skill {SKILL_COMMANDS[proposal.what]} {line.partition(':')[0] or 'NAME'}"
     return InvalidRequest(f"{proposal.id[:8]} is about a file", hint=f"`{call}` shows it and asks")
 
 
@@ -353,8 +350,8 @@ def _if_nothing(proposal: ChangeProposed, old: Record | None) -> str:
         return "Both stay, although they say the same."
     if proposal.what == "patch":
         return "The playbook stays as it is."
-    if proposal.what in SKILLS:
-        return "No file is written." if proposal.what == "skill" else "The skill stays where it is."
+    if proposal.what in SKILL_COMMANDS:
+        return "No file is written." if proposal.what == "skill" else "The skill stays as it is."
     if old is not None and old.status == "hidden":
         return "It stays hidden: no answer has it."
     return "It stays as it is."

@@ -24,6 +24,7 @@ from ....protocol.operation import (
 )
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import Logged
+from ....protocol.skills import SKILL_COMMANDS
 from ...projections.inbox import PendingProposal
 from ...projections.record_reducer import TAKEN_BACK
 from ...projections.stores import Stores
@@ -36,7 +37,7 @@ def stands(proposal: ChangeProposed, old: Record | None, new: Record | None) -> 
     """Return whether the records of a proposal are such that the user can still decide it."""
     if proposal.what == "forget":
         return old is not None
-    if proposal.what == "skill":
+    if proposal.what in SKILL_COMMANDS:
         return False
     if not proposal.against:  # another author said that it no longer holds, and nothing instead
         return old is not None and old.status in LIVE
@@ -58,7 +59,7 @@ def taken_back(stores: Stores, asked: PendingProposal) -> list[AnyOperation]:
     proposal, id = asked.what, asked.what.id[:8]
     if asked.state == "open":
         raise InvalidRequest(f"{id} is open already", hint=f"`memd inbox accept {id}` or `memd inbox reject {id}`")
-    if proposal.what in ("skill", "skill_retire"):
+    if proposal.what in SKILL_COMMANDS:
         if asked.state == "accepted":
             raise InvalidRequest(f"{id} is about a file", hint="`memd skill retire NAME`, or put the file back")
         return [ChangeReopened(id=proposal.id)]

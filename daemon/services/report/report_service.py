@@ -18,6 +18,7 @@ from ....protocol.curation import CURATOR, MAINTAINER
 from ....protocol.document_links import LinkList
 from ....protocol.operation import PatchApplied, PatchGone, PatchTaken
 from ....protocol.record import LIVE, Record
+from ....protocol.skills import SKILL_COMMANDS
 from ....protocol.weekly_report import MOST, GetReport, ReportLine, ReportSection, SectionName, WeeklyReport
 from ....stages.batch import PERSONAL
 from ...projections.placement import AGENT
@@ -55,14 +56,14 @@ NEWS = 5
 
 _USER = re.compile(r"\bthe user\b", re.IGNORECASE)
 
-_KINDS = {"patch": 0, "conflict": 1, "forget": 2, "skill_retire": 3, "skill": 4, "duplicate": 5}
+_KINDS = {"patch": 0, "conflict": 1, "forget": 2, "skill_retire": 3, "skill_edit": 4, "skill": 5, "duplicate": 6}
 _TELLING = frozenset({"decision", "preference", "convention", "lesson", "principle", "procedure"})
 
 
 def _command(proposal: Waiting) -> str:
     """Return the command that decides a proposal, or shows what is about a file."""
-    if proposal.what in ("skill", "skill_retire"):
-        return f"memd skill {'place' if proposal.what == 'skill' else 'retire'} {proposal.record[:8]}"
+    if proposal.what in SKILL_COMMANDS:
+        return f"memd skill {SKILL_COMMANDS[proposal.what]} {proposal.record[:8]}"
     return f"memd inbox accept {proposal.id[:8]}"
 
 
@@ -155,8 +156,9 @@ class ReportReader:
             return self._patch(proposal)
         if proposal.what == "skill":
             return f"memd proposes a skill, {proposal.reason}: {cut(without_secrets(proposal.line), WORDS)}"
-        if proposal.what == "skill_retire":
-            return f"memd asks whether to take a skill away, {proposal.reason}: {proposal.line}"
+        if proposal.what in SKILL_COMMANDS:
+            what = "take a skill away" if proposal.what == "skill_retire" else "change a skill"
+            return f"memd asks whether to {what}, {proposal.reason}: {proposal.line}"
         if proposal.what == "duplicate":
             return f"memd asks whether {new} says the same as {old}"
         if proposal.what == "conflict" and proposal.against:

@@ -1,11 +1,11 @@
-"""Edits of a skill's steps and description, at most four in a round (K3).
+"""Edits of a skill's steps, at most four in a round (K3).
 
 A step is its name, such as `make bundle` or `edit code`. If a skill names a step twice, an edit means the first one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -40,13 +40,7 @@ class SwapStep(msgspec.Struct, frozen=True, tag="swap", tag_field="edit", forbid
     other: str
 
 
-class ReplaceDescription(msgspec.Struct, frozen=True, tag="describe", tag_field="edit", forbid_unknown_fields=True):
-    """Replaces the requests that the description quotes. It changes no step."""
-
-    asks: tuple[str, ...]
-
-
-SkillEdit = AddStep | DropStep | MoveStep | SwapStep | ReplaceDescription
+SkillEdit = AddStep | DropStep | MoveStep | SwapStep
 
 
 class EditDoesNotFit(ValueError):
@@ -66,12 +60,6 @@ def applied(steps: tuple[str, ...], edits: Sequence[SkillEdit]) -> tuple[str, ..
     return steps
 
 
-def described(asks: tuple[str, ...], edits: Iterable[SkillEdit]) -> tuple[str, ...]:
-    """Return the requests that the description quotes after a round of edits; the last replacement counts."""
-    replaced = [edit.asks for edit in edits if isinstance(edit, ReplaceDescription)]
-    return replaced[-1] if replaced else asks
-
-
 def _after(steps: tuple[str, ...], edit: SkillEdit) -> tuple[str, ...]:
     match edit:
         case AddStep(name=name, after=after):
@@ -84,8 +72,6 @@ def _after(steps: tuple[str, ...], edit: SkillEdit) -> tuple[str, ...]:
             return _with(_without(steps, name), name, to)
         case SwapStep(name=name, other=other):
             return _swapped(steps, name, other)
-        case ReplaceDescription():
-            return steps
 
 
 def _with(steps: tuple[str, ...], name: str, after: int) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ Invariants: the daemon never changes a skill's file; its record names the file a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ....protocol.instant import from_micros
@@ -14,9 +14,10 @@ from ....protocol.record import LIVE, Record
 from ....protocol.skills import PlacedSkill, SkillRevision, SkillUse
 from ....stages.batch import PERSONAL
 from ...projections.stores import Stores
+from .mending import Mending, mended, without_gone
 from .pool_work import PoolWork
-from .skill_file import UNREADABLE, SkillFile, gone_steps, read_skill, without_steps
-from .skill_use import newest, rung, used, uses, why_retire
+from .skill_file import UNREADABLE, SkillFile, gone_steps, read_skill
+from .skill_use import missed, newest, rung, used, uses, why_retire
 
 KEY = "skill."
 """A skill's record has the key `skill.NAME`."""
@@ -49,6 +50,11 @@ class PlacedSkills:
         gone = gone_steps(file, work.known, work.root) if work and work.root else []
         since = max([days[0], *(use.day for use in real[-1:])])
         idle = sum(entry.opened.at[:10] > since for entry in work.sessions) if work else 0
+        without = missed(history, revisions, days)
+        is_changed = len({each.sha for each in revisions if each.sha}) > 1
+        turns = [use.turn for use in without if not is_changed]
+        mend = mended(file, turns, work) if work and file.text and not gone else Mending()
+        is_offered = not file.sha and all(each.by == "offered" for each in revisions)
         return PlacedSkill(
             id=record.id,
             pool=record.pool,
@@ -61,8 +67,10 @@ class PlacedSkills:
             without=len(history) - len(real),
             last_used=real[-1].day if real else "",
             fell=fell,
-            retire=why_retire(history, idle, len(gone), len(file.steps)) if file.sha else "its file is gone",
-            better=without_steps(file.text, gone) if gone and len(gone) < len(file.steps) else "",
+            retire="" if mend.why or is_offered else _why_retire(file, history, len(without), idle, len(gone)),
+            mend=mend.why,
+            better=without_gone(file, gone) or mend.text,
+            offered=is_offered,
             gone=tuple(each.command for each in gone),
             revisions=tuple(revisions),
             history=newest(history, SHOWN),
@@ -77,14 +85,21 @@ class PlacedSkills:
     def changes(self) -> Iterator[AnyOperation]:
         """Yield what the files tell that memd does not know yet: other bytes, or that a file is gone."""
         for record in self.records():
-            last = self._stores.skills.states(record.id)[-1].what
+            states = [each.what for each in self._stores.skills.states(record.id)]
+            offered = {each.sha for each in states if each.by == "offered"}
+            last = next((each.sha for each in reversed(states) if each.by != "offered"), None)
             sha = read_skill(Path(record.value)).sha
-            if sha == UNREADABLE.sha:
+            if sha == UNREADABLE.sha or (last is None and not sha):
                 continue
-            if sha != last.sha:
-                yield SkillRevised(record=record.id, sha=sha, by="user")
-            if not sha and sha == last.sha:  # gone at the look before, too: no checkout in between
+            if sha != last:
+                by = "user" if sha not in offered else "placed" if last is None else "tuned"
+                yield SkillRevised(record=record.id, sha=sha, by=by)
+            elif not sha:  # gone at the look before, too: no checkout in between
                 yield Invalidated(id=record.id, valid_to="", reason="the user deleted the skill's file")
+
+
+def _why_retire(file: SkillFile, history: Sequence[SkillUse], without: int, idle: int, gone: int) -> str:
+    return why_retire(history, without, idle, gone, len(file.steps)) if file.sha else "its file is gone"
 
 
 def name_of(record: Record) -> str:

@@ -6,7 +6,7 @@ Invariant: a session that is hidden, or that the caller may not hear, counts now
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,7 @@ from .instructions import instructions, names_step
 from .mining import Procedure, procedures
 from .project_files import known_words
 from .rendering import RenderedProcedure, draft
+from .request_words import is_quote, quotable, trigger_words
 from .shown_words import Known
 from .steps import SubCommands
 from .units import SessionEvents, WorkUnit, work_units
@@ -90,10 +91,31 @@ class PoolWork:
 
     def draft(self, procedure: Procedure) -> RenderedProcedure:
         """Return a procedure in words."""
-        done = {round.unit.turns[0] for round in procedure.rounds}
-        others = [unit.asks[0].text for unit in self.units if unit.asks and unit.turns[0] not in done]
+        _, others = self.asks({round.unit.turns[0] for round in procedure.rounds})
         foreign = frozenset[str]().union(*(unit.foreign for unit in self.units))
         return draft(procedure, others, self.known, foreign)
+
+    def asks(self, turns: Collection[str]) -> tuple[list[str], list[str]]:
+        """Return the requests that began the units of these first turns, and those that began the others."""
+        units = [unit for unit in self.units if unit.asks]
+        inside = [unit.asks[0].text for unit in units if unit.turns[0] in turns]
+        return inside, [unit.asks[0].text for unit in units if unit.turns[0] not in turns]
+
+    def requests(self, turns: Collection[str]) -> tuple[str, ...]:
+        """Return what a description may quote of the requests that began the units of these first turns."""
+        inside, others = self.asks(turns)
+        return quotable(inside, trigger_words(inside, others))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all sessions of the pool are read."""
+        return len(self.sessions) < SESSIONS
+
+    def has_asked(self, quote: str, *, in_private: bool = True) -> bool:
+        """Whether a session has the request that a description quotes, without `in_private` one that is not private."""
+        private = {entry.opened.document for entry in self.sessions if entry.opened.origin.visibility == "private"}
+        asks = (ask for unit in self.units if in_private or unit.document not in private for ask in unit.asks)
+        return any(is_quote(quote, ask.text) for ask in asks)
 
     def forbidden(self, procedure: Procedure) -> str:
         """Return the rule of the user or the playbook that forbids a step of a procedure, "" for none (K4)."""

@@ -71,13 +71,18 @@ def _done(each: Round) -> tuple[str, ...]:
 
 def split(rounds: Sequence[Replay]) -> ReplaySplit:
     """Hold out the newest `HELD_OUT` percent of the sessions, rounded up, but never all. `rounds`: oldest first."""
-    sessions = list(dict.fromkeys(each.session for each in rounds))
-    count = min(-(-len(sessions) * HELD_OUT // 100), len(sessions) - 1)
-    newest = set(sessions[len(sessions) - count :]) if count > 0 else set[str]()
+    newest = split_sessions([each.session for each in rounds])
     return ReplaySplit(
         tuple(each for each in rounds if each.session not in newest),
         tuple(each for each in rounds if each.session in newest),
     )
+
+
+def split_sessions(sessions: Iterable[str]) -> set[str]:
+    """Return the sessions that are held out. `sessions`: of the rounds, oldest first."""
+    distinct = list(dict.fromkeys(sessions))
+    count = min(-(-len(distinct) * HELD_OUT // 100), len(distinct) - 1)
+    return set(distinct[len(distinct) - count :]) if count > 0 else set()
 
 
 def score(steps: Sequence[str], done: Sequence[str]) -> float:
@@ -120,6 +125,12 @@ def judged(before: Sequence[str], after: Sequence[str], held_out: Sequence[Repla
     and the sign test over the rounds gives at most `CHANCE`.
     """
     scores = [(score(before, each.done), score(after, each.done)) for each in held_out]
+    return verdict_of(scores, len({each.session for each in held_out}))
+
+
+def verdict_of(scores: Sequence[tuple[float, float]], sessions: int) -> EditVerdict:
+    """Judge an edit by the scores of held-out rounds before and after it, as `judged` does. `sessions`: of the
+    rounds."""
     better = sum(new > old for old, new in scores)
     worse = sum(new < old for old, new in scores)
     counted = EditVerdict(
@@ -130,7 +141,7 @@ def judged(before: Sequence[str], after: Sequence[str], held_out: Sequence[Repla
         better=better,
         worse=worse,
         units=len(scores),
-        sessions=len({each.session for each in held_out}),
+        sessions=sessions,
         p=sign_test(better, worse),
     )
     objection = _objection(counted)
@@ -145,7 +156,7 @@ def _objection(verdict: EditVerdict) -> str:
         return f"{rounds} of {sessions} {verb} nothing: {UNITS} of {SESSIONS} are needed"
     if verdict.mean_after <= verdict.mean_before:
         means = f"{verdict.mean_before:.2f} before and {verdict.mean_after:.2f} after"
-        return f"the edited steps fit the held-out rounds no better: on average {means}"
+        return f"the edited skill fits the held-out rounds no better: on average {means}"
     if verdict.p > CHANCE:
         return f"{_counts(verdict)}, which may be chance (p = {verdict.p:.2g}, at most {CHANCE} is accepted)"
     return ""
@@ -153,7 +164,7 @@ def _objection(verdict: EditVerdict) -> str:
 
 def _counts(verdict: EditVerdict) -> str:
     rounds, sessions = _number(verdict.units, "held-out round"), _number(verdict.sessions, "session")
-    return f"of {rounds} in {sessions} the edited steps fit {verdict.better} better and {verdict.worse} worse"
+    return f"of {rounds} in {sessions} the edited skill fits {verdict.better} better and {verdict.worse} worse"
 
 
 def _number(count: int, what: str) -> str:

@@ -61,6 +61,12 @@ def quoted(ask: str, common: Sequence[str] = ()) -> str:
     return text.rstrip(":;：；") if is_clean and is_short and is_plain else ""
 
 
+def is_quote(quote: str, ask: str) -> bool:
+    """Whether a quote is of a request; "…" stands for any words."""
+    parts = [re.escape(" ".join(part.split())) for part in quote.split(LEFT_OUT)]
+    return re.search(".*?".join(parts), " ".join(ask.split())) is not None
+
+
 def _told(words: Sequence[str], common: Sequence[str]) -> Iterator[str]:
     before = ""
     for word in words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -105,7 +105,7 @@ def _named(each: FileStep) -> str:
     return words[place] if is_target and re.fullmatch(r"[A-Za-z][\w:-]*", words[place]) else ""
 
 
-def without_steps(text: str, gone: list[FileStep]) -> str:
+def without_steps(text: str, gone: Sequence[FileStep]) -> str:
     """Return a skill's text without some steps, and with the others numbered anew."""
     lines = {each.line for each in gone}
     kept = [line for line in text.split("\n") if line not in lines]

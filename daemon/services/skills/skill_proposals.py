@@ -1,4 +1,4 @@
-"""Proposes drafts as skills, and placed skills to retire; tells what was rejected (K1, K2).
+"""Proposes drafts as skills, and placed skills to change or retire; tells what was rejected (K1, K2).
 
 Invariants: at most `MOST` proposals of a pool wait, and one is new in a week; what the user rejected, deleted or
 retired comes back only with twice the rounds and a third of its own steps new; a proposal has digests, no words.
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ....protocol.operation import ChangeProposed
-from ....protocol.skills import PlacedSkill, SkillDraft
+from ....protocol.skills import SKILL_COMMANDS, PlacedSkill, SkillDraft
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.records import digest
 from ...projections.stores import Stores
@@ -24,7 +24,7 @@ SAME, TWICE, NEW = 0.5, 2, 1 / 3
 """Share of own steps from which two procedures are one; how many times the rounds, and which share of new own steps,
 bring a rejected one back."""
 
-SKILL, RETIRE, BY = "skill", "skill_retire", "memd"
+SKILL, BY = "skill", "memd"
 
 
 class OwnSteps(NamedTuple):
@@ -57,7 +57,7 @@ class SkillProposer:
 
     def __init__(self, stores: Stores, now: int) -> None:
         self._stores, self._now = stores, now
-        self._known = [each for each in stores.inbox.list(decided=True) if each.what.what in (SKILL, RETIRE)]
+        self._known = [each for each in stores.inbox.list(decided=True) if each.what.what in SKILL_COMMANDS]
         self.left_out = Counter[str]()
 
     def proposals(
@@ -75,7 +75,7 @@ class SkillProposer:
                     room -= 1
                     yield _of_draft(draft, own)
         for skill in placed:
-            if skill.retire and not self._is_known(_retire_id(skill)):
+            if (skill.retire or skill.mend) and not self._is_known(_placed_id(skill)):
                 yield _of_placed(skill)
 
     def _room(self, pool: str, current: Sequence[frozenset[str]]) -> int:
@@ -153,19 +153,20 @@ def _of_draft(draft: SkillDraft, own: frozenset[str]) -> FoundProposal:
     return FoundProposal(operation, draft.name, reason)
 
 
-def _retire_id(skill: PlacedSkill) -> str:
+def _placed_id(skill: PlacedSkill) -> str:
     last = skill.revisions[-1].sha if skill.revisions else ""
-    return proposal_id(f"retire:{skill.id}", last)
+    return proposal_id(f"{'retire' if skill.retire else 'mend'}:{skill.id}", last)
 
 
 def _of_placed(skill: PlacedSkill) -> FoundProposal:
+    reason = skill.retire or skill.mend
     operation = ChangeProposed(
-        id=_retire_id(skill),
-        what="skill_retire",
+        id=_placed_id(skill),
+        what="skill_retire" if skill.retire else "skill_edit",
         record=skill.id,
         by=BY,
-        label=RETIRE,
-        reason=skill.retire,
+        label=SKILL,
+        reason=reason,
         pool=skill.pool,
     )
-    return FoundProposal(operation, skill.name, skill.retire)
+    return FoundProposal(operation, skill.name, reason)

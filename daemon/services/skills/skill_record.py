@@ -1,4 +1,7 @@
-"""The record of a placed skill: it names the file and what the skill runs, and never holds the file's text (K2)."""
+"""The record of a placed skill: it names the file, and has no word of the file or of a session (K2).
+
+So forgetting a session needs no change of the record.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from ....protocol.event import Captured, Origin, Reworded, text
 from ....protocol.operation import Added, Decision
 from ....protocol.record import Provenance, Record, Span, record_id
 from ....protocol.secret_gate import SecretGate
-from ....protocol.skills import SkillDraft
 from ...projections.records import digest
 from ..admission import admit
 from ..statements import line
@@ -16,14 +18,15 @@ from .placed_skills import KEY
 
 
 def skill_record(
-    gate: SecretGate, pool: str, name: str, draft: SkillDraft, path: str, at: str
+    gate: SecretGate, pool: str, path: Path, at: str, reason: str, copy_of: str = ""
 ) -> tuple[Record, Captured, Added]:
-    """Return the record of a placed draft, the user's turn that states it, and the operation that adds it."""
+    """Return the record of a skill, the user's turn that states it, and the operation that adds it. `copy_of`: the
+    record of the user's own skill that was shared."""
+    name = path.parent.name
     origin = Origin(host="memd", session=f"skill/{pool}/{name}", live=False)
     turn = digest(f"{path} {at}").hex()[:16]
     id = record_id(pool, origin.document, turn, 0, 0)
-    commands = ", ".join(step.text.strip("`") for step in draft.steps if not step.risk)
-    words = f"The skill {name} ({Path(path).parent.parent.name}/{name}) runs {commands}"
+    words = f"The skill {name} lies in {path.parent}"
     captured = admit(gate, origin, Reworded(turn=turn, at=at, record=id, text=words))
     words = text(captured.event)
     record = Record(
@@ -42,11 +45,11 @@ def skill_record(
             said_at=at,
         ),
         key=f"{KEY}{name}",
-        value=path,
+        value=str(path),
         tags=("procedure", "skill"),
         valid_from=at,
         confidence=1.0,
         volatility="stable",
+        copy_of=copy_of,
     )
-    decision = Decision(action="add", reason=f"the user placed the draft {draft.id[:8]} as a skill")
-    return record, captured, Added(record=record, decision=decision)
+    return record, captured, Added(record=record, decision=Decision(action="add", reason=reason))

@@ -6,15 +6,12 @@ left out; a text with an injection or a secret is refused as a whole.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 from ..outgoing_screen import flags_in, secrets_in
 from .rendering import RenderedProcedure, RenderedStep
-
-MOST = 400
-"""Most characters of a description."""
+from .skill_description import as_yaml, description
 
 
 def skill_text(draft: RenderedProcedure, id: str, told: str) -> str:
@@ -37,12 +34,10 @@ def why_refused(draft: RenderedProcedure, text: str) -> str:
 
 
 def _skill(draft: RenderedProcedure, id: str, told: str) -> Iterator[str]:
-    asked = " or ".join(f'"{ask}"' for ask in draft.asks)
-    description = f"Use when asked: {asked}. Runs {', '.join(draft.programs)}."
     yield "---"
     yield f"name: {draft.name}"
-    yield f"description: {_yaml(description[:MOST])}"
-    yield f"metadata: {{memd: {_yaml(told)}, memd-id: {_yaml(id)}}}"
+    yield f"description: {as_yaml(description(draft.asks, draft.programs))}"
+    yield f"metadata: {{memd: {as_yaml(told)}, memd-id: {as_yaml(id)}}}"
     yield "---"
     for number, step in enumerate(_kept(draft), 1):
         yield f"{number}. {step.text}"
@@ -61,8 +56,3 @@ def _line(draft: RenderedProcedure) -> Iterator[str]:
 
 def _kept(draft: RenderedProcedure) -> list[RenderedStep]:
     return [step for step in draft.steps if not step.risk]
-
-
-def _yaml(text: str) -> str:
-    """Return a string as YAML, of which JSON is a part."""
-    return json.dumps(text, ensure_ascii=False)

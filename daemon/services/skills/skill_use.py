@@ -91,11 +91,18 @@ def _is_better_since(real: Sequence[SkillUse], day: str) -> bool:
     return len(since) >= USES and rate(since) >= (rate(before) if before else 0)
 
 
-def why_retire(history: Sequence[SkillUse], sessions_since: int, gone: int, steps: int) -> str:
-    """Return why a skill should be retired or mended, "" for no reason. `sessions_since`: of its pool since its last
-    use; `gone`: of its `steps` those that name something that is gone."""
+def missed(history: Iterable[SkillUse], revisions: Sequence[SkillRevision], day_of: Sequence[str]) -> list[SkillUse]:
+    """Return the times that a skill's steps were done without it since its file last changed; none if it was used."""
+    changed = [*_edits(revisions, day_of)][-1:] or [""]
+    since = [use for use in history if use.day >= changed[0]]
+    return [] if used(since) else since
+
+
+def why_retire(history: Sequence[SkillUse], missed: int, sessions_since: int, gone: int, steps: int) -> str:
+    """Return why a skill should be retired or mended, "" for no reason. `missed`: times that its steps were done
+    without it; `sessions_since`: of its pool since its last use; `gone`: of its `steps` those that name something that
+    is gone."""
     real = used(history)
-    missed = len(history) - len(real)
     if gone:
         return f"{gone} of {steps} steps name{'s' if gone == 1 else ''} a file or target that is gone"
     if sessions_since >= UNUSED and rate(real) < FALLEN:

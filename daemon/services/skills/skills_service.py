@@ -11,16 +11,21 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ....protocol.errors import InvalidRequest, MemdError, NotFound
+import msgspec
+
+from ....protocol.errors import InvalidRequest, MemdError, NotFound, Refused
 from ....protocol.instant import from_micros
 from ....protocol.operation import AnyOperation, ChangeDecided, ChangeProposed, Invalidated, SkillRevised
 from ....protocol.record import LIVE, Record
 from ....protocol.skills import (
+    SKILL_COMMANDS,
     ListSkills,
     PlacedSkill,
     PlaceSkill,
     ProposeSkills,
     RetireSkill,
+    SharedSkill,
+    ShareSkill,
     SkillDraft,
     SkillList,
     SkillProposals,
@@ -34,17 +39,19 @@ from ...projections.records import digest
 from ..core import Core
 from ..outgoing_screen import without_secrets
 from ..own_documents import opening
+from ..search_model import Encode
 from ..service import Caller, Handler, Handlers, Service
 from ..write_thread import Writer
 from .instructions import stated_in
 from .mining import Procedure
-from .placed_skills import PlacedSkills, name_of
+from .placed_skills import KEY, PlacedSkills, name_of
 from .pool_work import PoolWork, pool_works
+from .shared_text import shared_text
 from .skill_file import read_skill
 from .skill_proposals import OwnSteps, SkillProposer, is_rejected, is_same, own_digests
 from .skill_record import skill_record
 from .skill_text import skill_text, why_refused
-from .tuning import tuned
+from .tuning import Tuner
 
 WEEK_S, LOOK_S = 7 * 86_400.0, 3_600.0
 
@@ -63,11 +70,14 @@ class SkillsService(Service):
 
     name = "skills"
 
-    def __init__(self, core: Core, writer: Writer, is_quiet: Callable[[], bool]) -> None:
-        """`is_quiet`: whether the machine is idle and on power."""
+    def __init__(
+        self, core: Core, writer: Writer, is_quiet: Callable[[], bool], encode: Callable[[], Encode | None]
+    ) -> None:
+        """`is_quiet`: whether the machine is idle and on power; `encode`: returns the encoder of the current model, if
+        it has one."""
         self._stores, self._world, self._scheduler, self._gate = core.stores, core.world, core.scheduler, core.gate
         self._writer, self._is_quiet = writer, is_quiet
-        self._placed = PlacedSkills(core.stores)
+        self._placed, self._encode = PlacedSkills(core.stores), encode
         self._ran_at = -WEEK_S
 
     @property
@@ -77,6 +87,7 @@ class SkillsService(Service):
             PlaceSkill: Handler("slow", self.place, scoped=True),
             RetireSkill: Handler("slow", self.retire, scoped=True),
             TuneSkill: Handler("slow", self.tune, scoped=True),
+            ShareSkill: Handler("slow", self.share, scoped=True),
             ProposeSkills: Handler("slow", self.propose),
         }
 
@@ -141,16 +152,52 @@ class SkillsService(Service):
     def place(self, request: PlaceSkill, caller: Caller) -> PlacedSkill:
         """Store where a skill's file lies, and accept its proposal. Raises NotFound, InvalidRequest."""
         path = Path(request.path)
-        if not path.is_absolute() or path.name != "SKILL.md" or read_skill(path).sha != request.sha:
+        is_there = request.by == "offered" or read_skill(path).sha == request.sha
+        if not path.is_absolute() or path.name != "SKILL.md" or not is_there:
             raise InvalidRequest(f"{path} is no skill with these bytes", hint="`memd skill place NAME` writes one")
         works = pool_works(self._stores, caller)
-        if request.tuned:
-            record = self._named(request.name, caller)
-            operations: list[AnyOperation] = [SkillRevised(record=record.id, sha=request.sha, by="tuned")]
-        else:
+        if request.by == "placed":
             record, operations = self._placing(request, self._draft_named(request.name, works, caller), works)
+        else:
+            record, operations = self._revising(request, self._named(request.name, caller), works)
         self._writer.run(lambda: self._stores.commit(operations)).result()
         return self._placed.told(record, works)
+
+    def _revising(
+        self, request: PlaceSkill, record: Record, works: Mapping[str, PoolWork]
+    ) -> tuple[Record, list[AnyOperation]]:
+        """Return the record of a skill that has other bytes, and the operations that store it; of one that was shared
+        the record of its copy for the project."""
+        if record.value == request.path:
+            return record, [SkillRevised(record=record.id, sha=request.sha, by=request.by), *self._accepted(record)]
+        first = self._stores.skills.states(record.id)[0].what
+        pool = self._pool_of(Path(request.path), first.pool, works)
+        copy, operations = self._record(
+            pool, Path(request.path), f"the user shared their skill {record.id[:8]}", record.id
+        )
+        return copy, [*operations, msgspec.structs.replace(first, record=copy.id, sha=request.sha, by="offered")]
+
+    def _accepted(self, record: Record) -> Iterator[ChangeDecided]:
+        """Yield the decisions of what was proposed about a placed skill."""
+        for each in self._stores.inbox.list():
+            if each.what.what in SKILL_COMMANDS and each.what.record == record.id:
+                yield ChangeDecided(id=each.what.id, accepted=True)
+
+    def _pool_of(self, path: Path, pool: str, works: Mapping[str, PoolWork]) -> str:
+        """Return the pool of a file: the one of its work if it lies in that one's repository."""
+        root = works[pool].root if pool in works else None
+        return pool if root and path.resolve().is_relative_to(root.resolve()) else PERSONAL
+
+    def _record(self, pool: str, path: Path, reason: str, copy_of: str = "") -> tuple[Record, list[AnyOperation]]:
+        """Return the record of a skill's file, and the operations that add it if there is none."""
+        holder = self._stores.records.holding_key(pool, f"{KEY}{path.parent.name}")
+        record = self._stores.records.get(holder) if holder else None
+        if record is not None and record.status in LIVE:
+            return record, []
+        now = from_micros(self._world.now())
+        record, captured, added = skill_record(self._gate, pool, path, now, reason, copy_of)
+        self._writer.run(lambda: self._stores.take([captured])).result()
+        return record, [*opening(self._stores, captured.document, now), added]
 
     def _draft_named(self, name: str, works: Mapping[str, PoolWork], caller: Caller) -> FoundDraft:
         wanted = name.strip().lower()
@@ -170,18 +217,9 @@ class SkillsService(Service):
     ) -> tuple[Record, list[AnyOperation]]:
         """Return the record of a placed draft, and the operations that store it."""
         draft, path = found.draft, Path(request.path)
-        root = works[draft.pool].root
-        pool = draft.pool if root and path.resolve().is_relative_to(root.resolve()) else PERSONAL
-        name = path.parent.name
         own = own_digests(draft.pool, found.procedure.own)
-        holder = self._stores.records.holding_key(pool, f"skill.{name}")
-        record = self._stores.records.get(holder) if holder else None
-        operations: list[AnyOperation] = []
-        if record is None or record.status not in LIVE:
-            now = from_micros(self._world.now())
-            record, captured, added = skill_record(self._gate, pool, name, draft, request.path, now)
-            operations += [*opening(self._stores, captured.document, now), added]
-            self._writer.run(lambda: self._stores.take([captured])).result()
+        pool = self._pool_of(path, draft.pool, works)
+        record, operations = self._record(pool, path, f"the user placed the draft {draft.id[:8]} as a skill")
         waiting = [each.what for each in self._stores.inbox.list() if each.what.what == "skill"]
         decided = [each for each in waiting if each.pool == draft.pool and is_same(frozenset(each.own), frozenset(own))]
         rounds = len(draft.rounds)
@@ -199,11 +237,7 @@ class SkillsService(Service):
         operations: list[AnyOperation] = [
             SkillRevised(record=record.id, sha="", by="retired"),
             Invalidated(id=record.id, valid_to="", reason=reason),
-            *(
-                ChangeDecided(id=each.what.id, accepted=True)
-                for each in self._stores.inbox.list()
-                if each.what.what == "skill_retire" and each.what.record == record.id
-            ),
+            *self._accepted(record),
         ]
         self._writer.run(lambda: self._stores.commit(operations)).result()
         return told
@@ -231,17 +265,33 @@ class SkillsService(Service):
         """Return edits that held-out work confirms. Raises NotFound, InvalidRequest."""
         record = self._named(request.name, caller)
         works = pool_works(self._stores, caller)
-        source = self._stores.skills.states(record.id)[0].what.pool
-        return tuned(self._placed.told(record, works), works.get(source))
+        work = works.get(self._stores.skills.states(record.id)[0].what.pool)
+        return Tuner(self._placed.told(record, works), work, self._encode()).tuned()
+
+    def share(self, request: ShareSkill, caller: Caller) -> SharedSkill:
+        """Return the text of a skill for its project. Raises NotFound, InvalidRequest, Refused."""
+        record = self._named(request.name, caller)
+        works = pool_works(self._stores, caller)
+        pool = self._stores.skills.states(record.id)[0].what.pool
+        if pool == PERSONAL or pool not in caller.scope or pool not in works:
+            hint = "run it in a checkout of the project whose work it tells"
+            raise Refused("a skill can only be shared with the project in which its work was done", hint=hint)
+        file, work = read_skill(Path(record.value)), works[pool]
+        if not file.text:
+            raise InvalidRequest(f"{record.value} can't be read", hint="`memd skill show NAME` tells where it lies")
+        shared = shared_text(file.text, request.description, lambda ask: work.has_asked(ask, in_private=False))
+        told = self._placed.told(record, works)
+        return SharedSkill(skill=told, text=shared.text, sha=file.sha, left_out=shared.left_out)
 
     # --- the inbox -------------------------------------------------------------------------------------------------
     def line(self, proposal: ChangeProposed) -> str:
         """Return what a proposal is about, "" if nothing stands behind it any more."""
         works = pool_works(self._stores, Caller())
-        if proposal.what == "skill_retire":
+        if proposal.what != "skill":
             record = self._stores.records.get(proposal.record)
-            is_reason = record and record.status in LIVE and self._placed.told(record, works).retire
-            return f"{name_of(record)}: {record.value}" if record and is_reason else ""
+            told = self._placed.told(record, works) if record and record.status in LIVE else None
+            reason = (told.retire if proposal.what == "skill_retire" else told.mend) if told else ""
+            return f"{told.name}: {told.path}" if told and reason else ""
         work = works.get(proposal.pool)
         for each in self._drafts(work) if work else ():
             if is_same(frozenset(own_digests(proposal.pool, each.procedure.own)), frozenset(proposal.own)):

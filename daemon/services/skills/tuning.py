@@ -1,4 +1,4 @@
-"""Edits of a placed skill's file that held-out work confirms (K3)."""
+"""Edits of a placed skill's file: what mends it, else what held-out work confirms (K3)."""
 
 from __future__ import annotations
 
@@ -8,47 +8,93 @@ from pathlib import Path
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.skills import PlacedSkill, SkillTuning
+from ..search_model import Encode
 from .edits import AddStep, DropStep, MoveStep, SkillEdit, SwapStep, applied
-from .mining import Procedure
+from .mining import Procedure, Round
 from .optimizer import Optimizer, SearchOptimizer
 from .pool_work import PoolWork
-from .replay_gate import judged, replays, split
+from .replay_gate import EditVerdict, judged, replays, split, split_sessions, verdict_of
+from .skill_description import quoted_asks, with_asks
 from .skill_file import FileStep, SkillFile, read_skill
 from .skill_proposals import is_same
+from .trigger_gate import TriggerScore
 
 
-def tuned(skill: PlacedSkill, work: PoolWork | None, optimizer: Optimizer | None = None) -> SkillTuning:
-    """Return what the optimizer proposes and what held-out rounds say to it. Raises InvalidRequest."""
-    file = read_skill(Path(skill.path))
-    named = file.named(work.subs) if work else ()
-    if not file.steps:
-        raise InvalidRequest(f"{skill.path} has no steps that memd can read", hint="steps are numbered, in backticks")
-    procedure = _procedure(frozenset(each.step.name for each in named if each.step.own), work)
-    if work is None or procedure is None:
-        return SkillTuning(skill=skill, why="no work of yours repeats its steps, so nothing can judge an edit")
-    parts = split(replays(sorted(procedure.rounds, key=lambda each: each.unit.day)))
-    steps = tuple(each.step.name for each in named)
-    if len(set(steps)) < len(steps):
-        return SkillTuning(skill=skill, why="a step stands twice in the file, so an edit might mean either")
-    edits = (optimizer or SearchOptimizer()).propose(steps, [each.done for each in parts.train])
-    lines = _lines(named, work, procedure)
-    edits = [edit for edit in edits if _new(edit) in (None, *lines)]
-    if not edits:
-        return SkillTuning(skill=skill, why="no edit fits your work better than the file as it is")
-    after = applied(steps, edits)
-    verdict = judged(steps, after, parts.held_out)
-    return SkillTuning(
-        skill=skill,
-        edits=tuple(map(_told, edits)),
-        accepted=verdict.accepted,
-        why=verdict.why,
-        before=round(verdict.mean_before, 3),
-        after=round(verdict.mean_after, 3),
-        held_out=verdict.units,
-        sessions=verdict.sessions,
-        sha=file.sha,
-        text=_text(file, [lines[name] for name in after]) if verdict.accepted else "",
-    )
+class Tuner:
+    """Looks for one change of a placed skill: the steps are tried first, then the description."""
+
+    def __init__(
+        self, skill: PlacedSkill, work: PoolWork | None, encode: Encode | None, optimizer: Optimizer | None = None
+    ) -> None:
+        """`work`: of the pool in which the skill's work is done; `encode`: compares requests, None to leave the
+        description as it is. Raises InvalidRequest for a file without steps."""
+        self._skill, self._work, self._encode = skill, work, encode
+        self._optimizer = optimizer or SearchOptimizer()
+        self._file = read_skill(Path(skill.path))
+        if not self._file.steps:
+            raise InvalidRequest(
+                f"{skill.path} has no steps that memd can read", hint="steps are numbered, in backticks"
+            )
+
+    def tuned(self) -> SkillTuning:
+        """Return what mends the file, or the edits that the optimizer proposes and what held-out rounds say to them."""
+        skill, work = self._skill, self._work
+        if skill.better:
+            why = skill.retire or skill.mend
+            return SkillTuning(skill=skill, accepted=True, why=why, text=skill.better, sha=self._file.sha, by="user")
+        named = self._file.named(work.subs) if work else ()
+        procedure = _procedure(frozenset(each.step.name for each in named if each.step.own), work)
+        if work is None or procedure is None:
+            return SkillTuning(skill=skill, why="no work of yours repeats its steps, so nothing can judge an edit")
+        rounds = sorted(procedure.rounds, key=lambda each: each.unit.day)
+        if len({each.step.name for each in named}) < len(named):
+            return SkillTuning(skill=skill, why="a step stands twice in the file, so an edit might mean either")
+        edited = self._steps(named, procedure, rounds, work) or self._asks(rounds, work)
+        return edited or SkillTuning(skill=skill, why="no edit fits your work better than the file as it is")
+
+    def _steps(
+        self, named: Sequence[FileStep], procedure: Procedure, rounds: Sequence[Round], work: PoolWork
+    ) -> SkillTuning | None:
+        """Return the judged edits of the steps, None without any."""
+        steps = tuple(each.step.name for each in named)
+        parts = split(replays(rounds))
+        edits = self._optimizer.propose(steps, [each.done for each in parts.train])
+        lines = _lines(named, work, procedure)
+        edits = [edit for edit in edits if _new(edit) in (None, *lines)]
+        if not edits:
+            return None
+        after = applied(steps, edits)
+        text = _text(self._file, [lines[name] for name in after])
+        return self._judged(judged(steps, after, parts.held_out), tuple(map(_told, edits)), text)
+
+    def _asks(self, rounds: Sequence[Round], work: PoolWork) -> SkillTuning | None:
+        """Return the judged change of the requests in the description, None without one. The requests are those of the
+        older sessions; those of the newest ones judge."""
+        quoted, newest = quoted_asks(self._file.text), split_sessions([each.unit.document for each in rounds])
+        held_out = [each for each in rounds if each.unit.document in newest]
+        asks = work.requests({each.unit.turns[0] for each in rounds if each.unit.document not in newest})
+        if self._encode is None or not quoted or not asks or {*asks} == {*quoted}:
+            return None
+        judging, others = work.asks({each.unit.turns[0] for each in held_out})
+        done, _ = work.asks({each.unit.turns[0] for each in rounds})
+        score = TriggerScore(self._encode, [ask for ask in others if ask not in done])
+        verdict = verdict_of(score.scores(" ".join(quoted), " ".join(asks), judging), len(newest))
+        told = f"quote {', '.join(asks)}"
+        return self._judged(verdict, (told,), with_asks(self._file.text, asks))
+
+    def _judged(self, verdict: EditVerdict, edits: tuple[str, ...], text: str) -> SkillTuning:
+        return SkillTuning(
+            skill=self._skill,
+            edits=edits,
+            accepted=verdict.accepted,
+            why=verdict.why,
+            before=round(verdict.mean_before, 3),
+            after=round(verdict.mean_after, 3),
+            held_out=verdict.units,
+            sessions=verdict.sessions,
+            sha=self._file.sha,
+            text=text if verdict.accepted else "",
+        )
 
 
 def _procedure(own: frozenset[str], work: PoolWork | None) -> Procedure | None:
@@ -86,8 +132,6 @@ def _told(edit: SkillEdit) -> str:
             return f"make {name} step {to + 1}"
         case SwapStep(name=name, other=other):
             return f"put {other} in the place of {name}"
-        case _:
-            return "another description"
 
 
 def _text(file: SkillFile, steps: Sequence[str]) -> str:
