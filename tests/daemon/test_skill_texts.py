@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.daemon.services.distillation.model_selection import load_model
@@ -70,6 +70,7 @@ PRIVATE = (
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(PRIVATE), max_size=12).map(" ".join))
 def test_no_home_address_or_value_is_in_what_others_read_K4(words: str) -> None:
     shared = shared_text(skill(steps=f"1. `make bundle`\n{words}\n"), "Use to release.", lambda ask: False)
