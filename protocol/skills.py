@@ -82,13 +82,15 @@ class SkillDraft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SkillUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One time that a placed skill was used, or its steps were done without it, and how that work ended."""
+    """One time that a placed skill was used, or its steps were done without it, and how that work ended. `at`:
+    microseconds, when the work began."""
 
     document: str
     turn: str
     day: str
     how: UseKind
     end: UseEnd = "unknown"
+    at: int = 0
 
 
 class SkillRevision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

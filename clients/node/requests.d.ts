@@ -1739,6 +1739,7 @@ export interface SkillUse {
   day: string;
   how: "called" | "read" | "without";
   end?: "bad" | "good" | "unknown";
+  at?: number;
 }
 export interface Slept {
   kind: "slept";

@@ -213,3 +213,18 @@ def test_answers_of_no_decide_nothing_K4(month: Month) -> None:
     share = ("skill", "share", "ship-version", "--description", "Use to release.", *month.where)
     code, _ = answered(month.daemon.environment, "n\n", *share)
     assert code == 130 and git(month.folder, "branch", "--list", "memd/*") == "" and "project" not in placed(month)
+
+
+def test_a_skill_is_followed_into_another_checkout_K2(month: Month) -> None:
+    other = month.folder.parent / "second"
+    git(month.folder, "worktree", "add", "-q", str(other), "-b", "second")
+    month.asked("skill", "place", "ship-version", "--cwd", str(other))
+    (skill,) = placed(month).values()
+    assert skill["pool"] != "personal" and skill["path"] == str(other / AT)
+    month.file.parent.mkdir(parents=True)
+    (other / AT).rename(month.file)
+    git(month.folder, "worktree", "remove", "--force", str(other))
+    month.told("skill", "propose")
+    month.told("skill", "propose")
+    (skill,) = placed(month).values()
+    assert skill["path"] == str(month.file) and not skill.get("retire")

@@ -12,9 +12,9 @@ from memd.daemon.services.skills.skill_file import GONE, UNREADABLE, gone_steps,
 from memd.daemon.services.skills.skill_proposals import OwnSteps, is_rejected
 from memd.daemon.services.skills.skill_use import rung, uses, why_retire
 from memd.daemon.services.skills.steps import SubCommands, command_steps
-from memd.daemon.services.skills.units import WorkUnit
+from memd.daemon.services.skills.units import End, WorkUnit
 from memd.protocol.event import AnyEvent, Ran, Said, ToolCalled
-from memd.protocol.skills import SkillRevision, SkillUse
+from memd.protocol.skills import SkillRevision, SkillUse, UseEnd, UseKind
 
 AT = "2026-05-11T08:00:00Z"
 TEXT = "---\nname: ship\n---\n1. `./tools/freeze.sh <word>`\n2. (edit docs)\n3. `make bundle`\n4. `npm run smoke`\n"
@@ -45,10 +45,10 @@ def test_a_skill_is_used_by_its_name_or_by_reading_it_K2(event: AnyEvent, called
     assert list(called_skills([event])) == called and list(read_skills([event])) == read
 
 
-def unit(number: int, *commands: str, called: bool = False, end: str = "good") -> WorkUnit:
+def unit(number: int, *commands: str, called: bool = False, end: End = "good") -> WorkUnit:
     steps = tuple(step for command in commands for step in command_steps(command, "ok", 0))
     names = frozenset(["ship"] if called else [])
-    return WorkUnit(f"s{number}", f"2026-05-{number:02}", (), steps, (f"t{number}",), end, called=names)  # type: ignore[arg-type]
+    return WorkUnit(f"s{number}", f"2026-05-{number:02}", (), steps, (f"t{number}",), end, called=names, at=number)
 
 
 def test_steps_in_order_without_the_skill_are_a_missed_trigger_K2() -> None:
@@ -60,51 +60,51 @@ def test_steps_in_order_without_the_skill_are_a_missed_trigger_K2() -> None:
         ("without", "2026-05-01"),
         ("called", "2026-05-03"),
     ]
-    assert [use.how for use in uses([whole, by_name], "ship", own, since="2026-05-02")] == ["called"]
+    assert [use.how for use in uses([whole, by_name], "ship", own, since=2)] == ["called"]
 
 
-def used_as(*ends: str, how: str = "called", sessions: int = 9, first: int = 1) -> list[SkillUse]:
+def used_as(*ends: UseEnd, how: UseKind = "called", sessions: int = 9, first: int = 1) -> list[SkillUse]:
     return [
-        SkillUse(document=f"s{place % sessions}", turn=f"t{place}", day=f"2026-05-{place:02}", how=how, end=end)  # type: ignore[arg-type]
+        SkillUse(
+            document=f"s{place % sessions}", turn=f"t{place}", day=f"2026-05-{place:02}", how=how, end=end, at=place
+        )
         for place, end in enumerate(ends, first)
     ]
 
 
+GOOD: UseEnd = "good"
 PLACED = SkillRevision(sha="a", by="placed", at=1)
-EDITED = SkillRevision(sha="b", by="user", at=2)
-TUNED = SkillRevision(sha="c", by="tuned", at=2)
+EDITED = SkillRevision(sha="b", by="user", at=4)
+TUNED = SkillRevision(sha="c", by="tuned", at=4)
 
 
 @pytest.mark.parametrize(
-    ("history", "revisions", "days", "expected"),
+    ("history", "revisions", "expected"),
     [
-        ([], [PLACED], ["2026-05-01"], "placed"),
-        (used_as("good", "good"), [PLACED], ["2026-05-01"], "placed"),
-        (used_as("good", "good", "unknown"), [PLACED], ["2026-05-01"], "verified"),
-        (used_as("good", "good", "good", sessions=1), [PLACED], ["2026-05-01"], "placed"),
-        (used_as("unknown", "unknown", "unknown"), [PLACED], ["2026-05-01"], "placed"),
-        (used_as("good", "bad", "bad"), [PLACED], ["2026-05-01"], "placed"),
-        (used_as("good", "good", "good", how="without"), [PLACED], ["2026-05-01"], "placed"),
-        (used_as(*["good"] * 6), [PLACED, EDITED], ["2026-05-01", "2026-05-04"], "honed"),
-        (used_as(*["good"] * 5), [PLACED, EDITED], ["2026-05-01", "2026-05-04"], "verified"),
-        (used_as(*["good"] * 6), [PLACED, TUNED], ["2026-05-01", "2026-05-04"], "tuned"),
+        ([], [PLACED], "placed"),
+        (used_as("good", "good"), [PLACED], "placed"),
+        (used_as("good", "good", "unknown"), [PLACED], "verified"),
+        (used_as("good", "good", "good", sessions=1), [PLACED], "placed"),
+        (used_as("unknown", "unknown", "unknown"), [PLACED], "placed"),
+        (used_as("good", "bad", "bad"), [PLACED], "placed"),
+        (used_as("good", "good", "good", how="without"), [PLACED], "placed"),
+        (used_as(*[GOOD] * 6), [PLACED, EDITED], "honed"),
+        (used_as(*[GOOD] * 5), [PLACED, EDITED], "verified"),
+        (used_as(*[GOOD] * 6), [PLACED, TUNED], "tuned"),
     ],
 )
-def test_each_rung_of_the_ladder_K2(
-    history: list[SkillUse], revisions: list[SkillRevision], days: list[str], expected: str
-) -> None:
-    assert rung(history, revisions, days) == (expected, "")
+def test_each_rung_of_the_ladder_K2(history: list[SkillUse], revisions: list[SkillRevision], expected: str) -> None:
+    assert rung(history, revisions) == (expected, "")
 
 
 def test_a_file_that_comes_back_as_it_was_is_no_edit_K2() -> None:
     gone, back = SkillRevision(sha="", by="user", at=2), SkillRevision(sha="a", by="user", at=3)
-    days = ["2026-05-01", "2026-05-02", "2026-05-03"]
-    assert rung(used_as(*["good"] * 9), [PLACED, gone, back], days) == ("verified", "")
+    assert rung(used_as(*[GOOD] * 9), [PLACED, gone, back]) == ("verified", "")
 
 
 def test_a_skill_whose_last_ends_are_bad_falls_by_one_rung_K2() -> None:
-    history = used_as(*["good"] * 20, "bad", "bad", "bad", "bad", "good")
-    assert rung(history, [PLACED], ["2026-05-01"]) == ("placed", "of its last 5 known ends 1 were good")
+    history = used_as(*[GOOD] * 20, "bad", "bad", "bad", "bad", "good")
+    assert rung(history, [PLACED]) == ("placed", "of its last 5 known ends 1 were good")
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_a_skill_whose_last_ends_are_bad_falls_by_one_rung_K2() -> None:
     [
         ([], 0, 0, ""), ([], 99, 0, ""), (used_as("bad", "bad", "bad"), 19, 0, ""),
         (used_as("bad", "bad", "bad"), 20, 0, "not used in 20 sessions"), (used_as("good", "good", "good"), 99, 0, ""),
-        (used_as(*["good"] * 5, how="without"), 0, 0, "its steps were done 5 times without it"),
-        (used_as(*["good"] * 4, how="without"), 0, 0, ""),
+        (used_as(*[GOOD] * 5, how="without"), 0, 0, "its steps were done 5 times without it"),
+        (used_as(*[GOOD] * 4, how="without"), 0, 0, ""),
         ([], 0, 1, "1 of 4 steps names a file or target that is gone"),
     ],
 )  # fmt: skip
@@ -140,6 +140,13 @@ def test_a_step_whose_script_or_target_is_gone_is_dropped_from_the_text_K2(tmp_p
     gone = gone_steps(file, known_words(tmp_path), tmp_path)
     assert without_steps(TEXT, gone) == "---\nname: ship\n---\n1. (edit docs)\n2. `make bundle`\n"
     assert read_skill(tmp_path / "none") == GONE
+
+
+def test_another_list_keeps_its_numbers_K2(tmp_path: Path) -> None:
+    text = "Before\n\n3. check the mail\n5. call Bo\n\n1. `./tools/x.sh`\n2. look at it\n3. `make y`\n"
+    (tmp_path / "SKILL.md").write_text(text)
+    gone = gone_steps(read_skill(tmp_path / "SKILL.md"), known_words(tmp_path), tmp_path)[:1]
+    assert without_steps(text, gone) == text.replace("1. `./tools/x.sh`\n2. look at it\n3.", "1. look at it\n2.")
 
 
 def test_pitfalls_and_empty_lines_are_no_steps_and_a_folder_counts_K2(tmp_path: Path) -> None:

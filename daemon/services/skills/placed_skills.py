@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ....protocol.instant import from_micros
+from ....protocol.instant import micros
 from ....protocol.operation import AnyOperation, Invalidated, SkillRevised
 from ....protocol.record import LIVE, Record
 from ....protocol.skills import PlacedSkill, SkillRevision, SkillUse
@@ -21,6 +21,9 @@ from .skill_use import missed, newest, rung, used, uses, why_retire
 
 KEY = "skill."
 """A skill's record has the key `skill.NAME`."""
+
+PLACE = (".agents", "skills", "NAME", "SKILL.md")
+"""Where a skill lies in a checkout."""
 
 SHOWN = 20
 """Newest uses that are told."""
@@ -40,17 +43,17 @@ class PlacedSkills:
     def told(self, record: Record, works: Mapping[str, PoolWork]) -> PlacedSkill:
         """Return a skill with its statistics. `works`: the work of the pools that count for it."""
         states = self._stores.skills.states(record.id)
-        days = [from_micros(state.at)[:10] for state in states]
-        file = read_skill(Path(record.value))
-        history = sorted(self._uses(record, works, file, days[0]), key=lambda use: use.day)
+        work = works.get(states[0].what.pool or record.pool)
+        path = self.path(record, works)
+        file = read_skill(path)
+        history = sorted(self._uses(record, works, file, states[0].at), key=lambda use: use.at)
         real = used(history)
         revisions = [SkillRevision(sha=each.what.sha, by=each.what.by, at=each.at) for each in states]
-        stands, fell = rung(history, revisions, days)
-        work = works.get(states[0].what.pool or record.pool)
+        stands, fell = rung(history, revisions)
         gone = gone_steps(file, work.known, work.root) if work and work.root else []
-        since = max([days[0], *(use.day for use in real[-1:])])
-        idle = sum(entry.opened.at[:10] > since for entry in work.sessions) if work else 0
-        without = missed(history, revisions, days)
+        since = max([states[0].at, *(use.at for use in real[-1:])])
+        idle = sum(micros(entry.opened.at) > since for entry in work.sessions) if work else 0
+        without = missed(history, revisions)
         is_changed = len({each.sha for each in revisions if each.sha}) > 1
         turns = [use.turn for use in without if not is_changed]
         mend = mended(file, turns, work) if work and file.text and not gone else Mending()
@@ -59,7 +62,7 @@ class PlacedSkills:
             id=record.id,
             pool=record.pool,
             name=name_of(record),
-            path=record.value,
+            path=str(path),
             rung=stands,
             uses=len(real),
             good=sum(use.end == "good" for use in real),
@@ -76,19 +79,28 @@ class PlacedSkills:
             history=newest(history, SHOWN),
         )
 
-    def _uses(self, record: Record, works: Mapping[str, PoolWork], file: SkillFile, since: str) -> Iterator[SkillUse]:
+    def _uses(self, record: Record, works: Mapping[str, PoolWork], file: SkillFile, since: int) -> Iterator[SkillUse]:
         """Yield the uses of a skill: in its project, or in every pool for one in the user's home."""
         for pool, work in works.items():
             if record.pool in (pool, PERSONAL):
                 yield from uses(work.named(), name_of(record), file.own(work.subs), since)
 
-    def changes(self) -> Iterator[AnyOperation]:
+    def path(self, record: Record, works: Mapping[str, PoolWork]) -> Path:
+        """Return where a skill's file lies: in the newest checkout of its project if the one in which it was placed is
+        gone."""
+        path, work = Path(record.value), works.get(record.pool)
+        if path.exists() or work is None or work.root is None:
+            return path
+        other = work.root.joinpath(*path.parts[-len(PLACE) :])
+        return other if other.exists() else path
+
+    def changes(self, works: Mapping[str, PoolWork]) -> Iterator[AnyOperation]:
         """Yield what the files tell that memd does not know yet: other bytes, or that a file is gone."""
         for record in self.records():
             states = [each.what for each in self._stores.skills.states(record.id)]
             offered = {each.sha for each in states if each.by == "offered"}
             last = next((each.sha for each in reversed(states) if each.by != "offered"), None)
-            sha = read_skill(Path(record.value)).sha
+            sha = read_skill(self.path(record, works)).sha
             if sha == UNREADABLE.sha or (last is None and not sha):
                 continue
             if sha != last:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ _STEP = re.compile(
     r"\d+[.)][ \t]+\((?P<edit>edit [^()\n]+)\)[ \t]*)$",
     re.MULTILINE,
 )
+_NUMBERED = re.compile(r"([ \t]*)(\d+)([.)]\s.*)")
 _WHERE = re.compile(r" in `([^`\n]+)`")
 _TARGETS = {"make": 1, "just": 1, "npm": 2, "pnpm": 2, "yarn": 2, "bun": 2, "mise": 2, "task": 1}
 """Programs whose word at this place is defined by a file of the project."""
@@ -106,12 +108,18 @@ def _named(each: FileStep) -> str:
 
 
 def without_steps(text: str, gone: Sequence[FileStep]) -> str:
-    """Return a skill's text without some steps, and with the others numbered anew."""
+    """Return a skill's text without some steps; the other items of their lists are numbered anew."""
     lines = {each.line for each in gone}
-    kept = [line for line in text.split("\n") if line not in lines]
-    number = 0
-    for place, line in enumerate(kept):
-        if found := re.match(r"([ \t]*)\d+([.)]\s.*)", line):
-            number += 1
-            kept[place] = f"{found[1]}{number}{found[2]}"
+    kept: list[str] = []
+    for is_list, block in groupby(text.split("\n"), lambda line: _NUMBERED.match(line) is not None):
+        items = list(block)
+        kept += _numbered(items, lines) if is_list and not lines.isdisjoint(items) else items
     return "\n".join(kept)
+
+
+def _numbered(items: list[str], gone: set[str]) -> Iterator[str]:
+    """Yield the lines of a numbered list without some, numbered anew from its first number."""
+    first = _NUMBERED.match(items[0])
+    kept = [found for line in items if line not in gone and (found := _NUMBERED.match(line))]
+    for number, found in enumerate(kept, int(first[2]) if first else 1):
+        yield f"{found[1]}{number}{found[3]}"

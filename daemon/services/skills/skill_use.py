@@ -26,11 +26,12 @@ UNUSED, MISSED = 20, 5
 RUNGS: tuple[Rung, ...] = ("placed", "verified", "honed", "tuned")
 
 
-def uses(units: Iterable[WorkUnit], name: str, own: Sequence[str], since: str = "") -> Iterator[SkillUse]:
-    """Yield the uses of a skill, one of a unit at most; `own`: its own steps; `since`: the first day that counts."""
+def uses(units: Iterable[WorkUnit], name: str, own: Sequence[str], since: int = 0) -> Iterator[SkillUse]:
+    """Yield the uses of a skill, one of a unit at most. `own`: its own steps; `since`: microseconds, from which they
+    count."""
     for unit in units:
-        if unit.day >= since and (how := _how(unit, name, own)):
-            yield SkillUse(document=unit.document, turn=unit.turns[0], day=unit.day, how=how, end=unit.end)
+        if unit.at >= since and (how := _how(unit, name, own)):
+            yield SkillUse(document=unit.document, turn=unit.turns[0], day=unit.day, how=how, end=unit.end, at=unit.at)
 
 
 def _how(unit: WorkUnit, name: str, own: Sequence[str]) -> UseKind | None:
@@ -53,13 +54,13 @@ def used(history: Iterable[SkillUse]) -> list[SkillUse]:
     return [use for use in history if use.how != "without"]
 
 
-def rung(history: Sequence[SkillUse], revisions: Sequence[SkillRevision], day_of: Sequence[str]) -> tuple[Rung, str]:
-    """Return a skill's rung and why it fell, "" if it did not. `day_of`: the day of each revision."""
+def rung(history: Sequence[SkillUse], revisions: Sequence[SkillRevision]) -> tuple[Rung, str]:
+    """Return a skill's rung and why it fell, "" if it did not."""
     real = used(history)
     stands: Rung = "placed"
     if is_verified(real):
         stands = "verified"
-        edited = list(_edits(revisions, day_of))
+        edited = list(_edits(revisions))
         if edited and _is_better_since(real, edited[-1]):
             stands = "honed"
         if stands == "honed" and any(what.by == "tuned" for what in revisions):
@@ -71,12 +72,12 @@ def rung(history: Sequence[SkillUse], revisions: Sequence[SkillRevision], day_of
     return stands, ""
 
 
-def _edits(revisions: Sequence[SkillRevision], day_of: Sequence[str]) -> Iterator[str]:
-    """Yield the day of each edit. A file that came back with the same bytes was not edited."""
+def _edits(revisions: Sequence[SkillRevision]) -> Iterator[int]:
+    """Yield the time of each edit. A file that came back with the same bytes was not edited."""
     before = ""
-    for what, day in zip(revisions, day_of, strict=True):
+    for what in revisions:
         if what.sha and what.sha != before and what.by in ("user", "tuned"):
-            yield day
+            yield what.at
         before = what.sha or before
 
 
@@ -86,15 +87,15 @@ def is_verified(real: Sequence[SkillUse]) -> bool:
     return is_often and rate(real) >= RATE and any(use.end == "good" for use in real)
 
 
-def _is_better_since(real: Sequence[SkillUse], day: str) -> bool:
-    before, since = [use for use in real if use.day < day], [use for use in real if use.day >= day]
+def _is_better_since(real: Sequence[SkillUse], at: int) -> bool:
+    before, since = [use for use in real if use.at < at], [use for use in real if use.at >= at]
     return len(since) >= USES and rate(since) >= (rate(before) if before else 0)
 
 
-def missed(history: Iterable[SkillUse], revisions: Sequence[SkillRevision], day_of: Sequence[str]) -> list[SkillUse]:
+def missed(history: Iterable[SkillUse], revisions: Sequence[SkillRevision]) -> list[SkillUse]:
     """Return the times that a skill's steps were done without it since its file last changed; none if it was used."""
-    changed = [*_edits(revisions, day_of)][-1:] or [""]
-    since = [use for use in history if use.day >= changed[0]]
+    changed = max(_edits(revisions), default=0)
+    since = [use for use in history if use.at >= changed]
     return [] if used(since) else since
 
 

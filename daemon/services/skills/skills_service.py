@@ -17,6 +17,7 @@ from ....protocol.errors import InvalidRequest, MemdError, NotFound, Refused
 from ....protocol.instant import from_micros
 from ....protocol.operation import AnyOperation, ChangeDecided, ChangeProposed, Invalidated, SkillRevised
 from ....protocol.record import LIVE, Record
+from ....protocol.repository_folder import repository_folder
 from ....protocol.skills import (
     SKILL_COMMANDS,
     ListSkills,
@@ -168,10 +169,10 @@ class SkillsService(Service):
     ) -> tuple[Record, list[AnyOperation]]:
         """Return the record of a skill that has other bytes, and the operations that store it; of one that was shared
         the record of its copy for the project."""
-        if record.value == request.path:
+        if request.by != "offered" or request.path == str(self._placed.path(record, works)):
             return record, [SkillRevised(record=record.id, sha=request.sha, by=request.by), *self._accepted(record)]
         first = self._stores.skills.states(record.id)[0].what
-        pool = self._pool_of(Path(request.path), first.pool, works)
+        pool = _pool_of(request, first.pool)
         copy, operations = self._record(
             pool, Path(request.path), f"the user shared their skill {record.id[:8]}", record.id
         )
@@ -182,11 +183,6 @@ class SkillsService(Service):
         for each in self._stores.inbox.list():
             if each.what.what in SKILL_COMMANDS and each.what.record == record.id:
                 yield ChangeDecided(id=each.what.id, accepted=True)
-
-    def _pool_of(self, path: Path, pool: str, works: Mapping[str, PoolWork]) -> str:
-        """Return the pool of a file: the one of its work if it lies in that one's repository."""
-        root = works[pool].root if pool in works else None
-        return pool if root and path.resolve().is_relative_to(root.resolve()) else PERSONAL
 
     def _record(self, pool: str, path: Path, reason: str, copy_of: str = "") -> tuple[Record, list[AnyOperation]]:
         """Return the record of a skill's file, and the operations that add it if there is none."""
@@ -218,7 +214,7 @@ class SkillsService(Service):
         """Return the record of a placed draft, and the operations that store it."""
         draft, path = found.draft, Path(request.path)
         own = own_digests(draft.pool, found.procedure.own)
-        pool = self._pool_of(path, draft.pool, works)
+        pool = _pool_of(request, draft.pool)
         record, operations = self._record(pool, path, f"the user placed the draft {draft.id[:8]} as a skill")
         waiting = [each.what for each in self._stores.inbox.list() if each.what.what == "skill"]
         decided = [each for each in waiting if each.pool == draft.pool and is_same(frozenset(each.own), frozenset(own))]
@@ -244,9 +240,9 @@ class SkillsService(Service):
 
     def propose(self, request: ProposeSkills, caller: Caller) -> SkillProposals:
         """Put drafts and skills to retire in the inbox; note what became of placed files."""
-        if not request.dry_run and (changes := list(self._placed.changes())):
-            self._writer.run(lambda: self._stores.commit(changes)).result()
         works = pool_works(self._stores, caller)
+        if not request.dry_run and (changes := list(self._placed.changes(works))):
+            self._writer.run(lambda: self._stores.commit(changes)).result()
         drafts = {
             pool: [(each.draft, each.procedure.own) for each in self._drafts(work)] for pool, work in works.items()
         }
@@ -276,11 +272,11 @@ class SkillsService(Service):
         if pool == PERSONAL or pool not in caller.scope or pool not in works:
             hint = "run it in a checkout of the project whose work it tells"
             raise Refused("a skill can only be shared with the project in which its work was done", hint=hint)
-        file, work = read_skill(Path(record.value)), works[pool]
+        told, work = self._placed.told(record, works), works[pool]
+        file = read_skill(Path(told.path))
         if not file.text:
-            raise InvalidRequest(f"{record.value} can't be read", hint="`memd skill show NAME` tells where it lies")
+            raise InvalidRequest(f"{told.path} can't be read", hint="`memd skill show NAME` tells where it lies")
         shared = shared_text(file.text, request.description, lambda ask: work.has_asked(ask, in_private=False))
-        told = self._placed.told(record, works)
         return SharedSkill(skill=told, text=shared.text, sha=file.sha, left_out=shared.left_out)
 
     # --- the inbox -------------------------------------------------------------------------------------------------
@@ -298,6 +294,12 @@ class SkillsService(Service):
                 steps = " → ".join(step.text for step in each.draft.steps if not step.risk)
                 return f"{each.draft.name}: {steps}" if not each.draft.refused else ""
         return ""
+
+
+def _pool_of(request: PlaceSkill, pool: str) -> str:
+    """Return the pool of a file: the one of its work if it lies in the caller's checkout."""
+    root = repository_folder(Path(request.cwd)) if request.cwd else None
+    return pool if root and Path(request.path).resolve().is_relative_to(root.resolve()) else PERSONAL
 
 
 def _is_named(name: str, id: str, wanted: str) -> bool:

@@ -46,7 +46,7 @@ class Tuner:
         procedure = _procedure(frozenset(each.step.name for each in named if each.step.own), work)
         if work is None or procedure is None:
             return SkillTuning(skill=skill, why="no work of yours repeats its steps, so nothing can judge an edit")
-        rounds = sorted(procedure.rounds, key=lambda each: each.unit.day)
+        rounds = sorted(procedure.rounds, key=lambda each: each.unit.at)
         if len({each.step.name for each in named}) < len(named):
             return SkillTuning(skill=skill, why="a step stands twice in the file, so an edit might mean either")
         edited = self._steps(named, procedure, rounds, work) or self._asks(rounds, work)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from ....protocol.event import ARGUMENT_LIMIT, AnyEvent, Checked, Committed, Interrupted, Ran, Said, ToolCalled
+from ....protocol.instant import micros
 from ....protocol.tool_calls import command_of, edited_path
 from .foreign_files import foreign_files
 from .skill_calls import called_skills, read_skills
@@ -37,8 +38,8 @@ class Ask(NamedTuple):
 
 
 class WorkUnit(NamedTuple):
-    """A unit of work. `document`: its session; `day`: of its first event; `asks`: the turns that began it;
-    `foreign`: the files that it wrote after it had read a page; `called`, `read`: names of skills."""
+    """A unit of work. `document`: its session; `day`, `at`: of its first event, `at` in microseconds; `asks`: the turns
+    that began it; `foreign`: the files that it wrote after it had read a page; `called`, `read`: names of skills."""
 
     document: str
     day: str
@@ -49,6 +50,7 @@ class WorkUnit(NamedTuple):
     foreign: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
     read: frozenset[str] = frozenset()
+    at: int = 0
 
 
 class SessionEvents(NamedTuple):
@@ -105,6 +107,7 @@ def _unit(document: str, events: Sequence[AnyEvent], following: str) -> WorkUnit
         foreign=frozenset(foreign_files(events)),
         called=frozenset(called_skills(events)),
         read=frozenset(read_skills(events)),
+        at=micros(events[0].at),
     )
 
 
