@@ -23,6 +23,7 @@ from .screens import (
     sessions_screen,
     settings_screen,
     sharing_screen,
+    skills_screen,
     time_screen,
     triage_screen,
 )
@@ -37,6 +38,7 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *changes_screen.ROUTES,
         *activity_screen.ROUTES,
         *sessions_screen.ROUTES,
+        *skills_screen.ROUTES,
         *reports_screen.ROUTES,
         *readers_screen.ROUTES,
         *sharing_screen.ROUTES,

@@ -72,7 +72,7 @@ def used_as(*ends: UseEnd, how: UseKind = "called", sessions: int = 9, first: in
     ]
 
 
-GOOD: UseEnd = "good"
+GOOD: list[UseEnd] = ["good"]
 PLACED = SkillRevision(sha="a", by="placed", at=1)
 EDITED = SkillRevision(sha="b", by="user", at=4)
 TUNED = SkillRevision(sha="c", by="tuned", at=4)
@@ -88,9 +88,9 @@ TUNED = SkillRevision(sha="c", by="tuned", at=4)
         (used_as("unknown", "unknown", "unknown"), [PLACED], "placed"),
         (used_as("good", "bad", "bad"), [PLACED], "placed"),
         (used_as("good", "good", "good", how="without"), [PLACED], "placed"),
-        (used_as(*[GOOD] * 6), [PLACED, EDITED], "honed"),
-        (used_as(*[GOOD] * 5), [PLACED, EDITED], "verified"),
-        (used_as(*[GOOD] * 6), [PLACED, TUNED], "tuned"),
+        (used_as(*GOOD * 6), [PLACED, EDITED], "honed"),
+        (used_as(*GOOD * 5), [PLACED, EDITED], "verified"),
+        (used_as(*GOOD * 6), [PLACED, TUNED], "tuned"),
     ],
 )
 def test_each_rung_of_the_ladder_K2(history: list[SkillUse], revisions: list[SkillRevision], expected: str) -> None:
@@ -99,11 +99,11 @@ def test_each_rung_of_the_ladder_K2(history: list[SkillUse], revisions: list[Ski
 
 def test_a_file_that_comes_back_as_it_was_is_no_edit_K2() -> None:
     gone, back = SkillRevision(sha="", by="user", at=2), SkillRevision(sha="a", by="user", at=3)
-    assert rung(used_as(*[GOOD] * 9), [PLACED, gone, back]) == ("verified", "")
+    assert rung(used_as(*GOOD * 9), [PLACED, gone, back]) == ("verified", "")
 
 
 def test_a_skill_whose_last_ends_are_bad_falls_by_one_rung_K2() -> None:
-    history = used_as(*[GOOD] * 20, "bad", "bad", "bad", "bad", "good")
+    history = used_as(*GOOD * 20, "bad", "bad", "bad", "bad", "good")
     assert rung(history, [PLACED]) == ("placed", "of its last 5 known ends 1 were good")
 
 
@@ -112,8 +112,8 @@ def test_a_skill_whose_last_ends_are_bad_falls_by_one_rung_K2() -> None:
     [
         ([], 0, 0, ""), ([], 99, 0, ""), (used_as("bad", "bad", "bad"), 19, 0, ""),
         (used_as("bad", "bad", "bad"), 20, 0, "not used in 20 sessions"), (used_as("good", "good", "good"), 99, 0, ""),
-        (used_as(*[GOOD] * 5, how="without"), 0, 0, "its steps were done 5 times without it"),
-        (used_as(*[GOOD] * 4, how="without"), 0, 0, ""),
+        (used_as(*GOOD * 5, how="without"), 0, 0, "its steps were done 5 times without it"),
+        (used_as(*GOOD * 4, how="without"), 0, 0, ""),
         ([], 0, 1, "1 of 4 steps names a file or target that is gone"),
     ],
 )  # fmt: skip

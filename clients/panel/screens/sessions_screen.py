@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ....protocol.errors import NotFound
 from ....protocol.session import SessionPage, SessionTurns, TranscriptTurn
 from ...python.async_client import AsyncClient
 from ..screen import number_of, panel_of, screen
@@ -106,6 +107,14 @@ async def read(client: AsyncClient, document: str, around: str = "", side: str =
     return page_of(turns, ahead, page.after + len(page.turns) - place, backwards=True)
 
 
+async def _read_near(client: AsyncClient, document: str, around: str, side: str) -> TranscriptPage:
+    """Return what `read` does, and the first turns where nobody said anything in the turn."""
+    try:
+        return await read(client, document, around, side)
+    except NotFound:
+        return await read(client, document)
+
+
 async def show_list(request: Request) -> Response:
     """Show the sessions, newest first, or those with some words."""
     client, names = panel_of(request).client, request.query_params
@@ -140,7 +149,7 @@ async def show(request: Request) -> Response:
     summary, learnt, turns = await asyncio.gather(
         client.summary(document),
         client.list(document=document, limit=RECORDS),
-        read(client, document, names.get("around", ""), names.get("side", "")),
+        _read_near(client, document, names.get("around", ""), names.get("side", "")),
     )
     return await screen(
         request,

@@ -91,7 +91,7 @@ as HTML that its templates escaped; this script inserts none. */
   the place of its row, and what was open is open. An answer that comes after the user went on is dropped. */
   async function refresh() {
     if (asked) late = true;
-    if (writes() || asked) return;
+    if (writes() || asked || view.querySelector("[data-still]")) return; /* still: its answer takes the daemon seconds */
     const field = document.activeElement, address = here();
     const id = field?.id, scroll = [scrollX, scrollY];
     const row = rows().findIndex((row) => row.contains(field));
@@ -156,7 +156,7 @@ as HTML that its templates escaped; this script inserts none. */
   }
 
   /* --- keys -------------------------------------------------------------------------------------------------- */
-  const places = { s: "/", m: "/memories", p: "/map", f: "/fading", i: "/inbox", a: "/activity", w: "/reports", r: "/readers", h: "/sharing", t: "/settings" };
+  const places = { s: "/", m: "/memories", p: "/map", f: "/fading", i: "/inbox", a: "/activity", k: "/skills", w: "/reports", r: "/readers", h: "/sharing", t: "/settings" };
   let goes = false;
 
   function rows() { return [...view.querySelectorAll("[data-row]")]; }

@@ -11,6 +11,7 @@ from memd.clients.python.client import Client
 from memd.protocol.event import Origin, Said, SessionEnded, SessionStarted
 from tests.clients.panel.conftest import OpenPage, RunningPanel, needs_browser
 from tests.clients.panel.test_sharing_screen import bert_shares, shared_project
+from tests.clients.panel.test_skills_screen import place_one_and_draft_one
 from tests.conftest import RunningDaemon
 
 pytestmark = needs_browser
@@ -45,6 +46,7 @@ def fill(daemon: RunningDaemon, panel: RunningPanel) -> list[str]:
         client.consent_remote("personal", days=7)
         client.put_setting("idle_s", "5")
         client.propose_forget(ids[1:], by="agent")
+        place_one_and_draft_one(daemon, panel.folder)
         daemon.settle()
         return addresses(client, ids[1])
 
@@ -65,6 +67,7 @@ def addresses(client: Client, id: str) -> list[str]:
         "/fading",
         "/activity",
         "/activity/sessions",
+        "/skills",
         "/reports",
         "/readers",
         "/sharing",

@@ -169,6 +169,16 @@ def test_a_transcript_is_read_to_the_end_and_back_each_turn_once_C2(
     assert whole.strip() == turns[10].strip()
 
 
+@needs_browser
+def test_a_turn_in_which_nobody_speaks_leads_to_the_beginning_of_its_session_C2(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    capture(daemon, panel, "Press the apples.", "Noted.")
+    tab = opened().go(f"{SESSION}&around=start")
+    assert tab.find(".turn .said").all_inner_texts() == ["Press the apples.", "Noted."]
+    assert "no session" in tab.go("/activity/session?id=cli:unknown&around=start").text("[role=alert]").lower()
+
+
 def test_marks_lie_where_records_cite_and_never_twice() -> None:
     cited = tuple(
         Citation(record=record, status="active", start=start, end=end)

@@ -26,7 +26,7 @@ def test_a_panel_under_a_pass_shows_what_the_pass_shows_A1(
         for path in ("/memories", "/memories?q=ledger+bees", "/map", f"/memories/{kept.id}", "/"):
             assert "packing shed" not in tab.go(path).text()
         assert "SQLite" in tab.go("/memories").text() and "SQLite" in tab.go(f"/memories/{kept.id}").text("h1")
-        for path in ("/activity", "/inbox", "/settings", "/readers", "/sharing", "/fading"):
+        for path in ("/activity", "/inbox", "/settings", "/readers", "/sharing", "/fading", "/skills"):
             assert "read-only" in tab.go(path).text("[role=alert]")
         with Client(daemon.places, token=pass_) as reader:
             assert {record.id for record in reader.list().records} == {kept.id}

@@ -37,7 +37,9 @@ async def requests_of(daemon: RunningDaemon, folder: Path, path: str) -> Counter
         return client.asked
 
 
-@pytest.mark.parametrize("path", ["/", "/memories", "/map", "/inbox", "/triage", "/activity", "/readers", "/reports"])
+@pytest.mark.parametrize(
+    "path", ["/", "/memories", "/map", "/inbox", "/triage", "/activity", "/readers", "/reports", "/skills"]
+)
 def test_a_screen_asks_once_for_the_counts_and_for_the_state_U4(
     daemon: RunningDaemon, tmp_path: Path, path: str
 ) -> None:
