@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
 
 import msgspec
 
@@ -101,12 +103,14 @@ STARTS = {"good": "a good skill", "missing": "a step is missing", "junk": "a for
 def procedures(options: BenchOptions) -> PartResult:
     """Planted procedures that memd drafts, and drafts that are planted procedures."""
     files = _files(options)
-    planted = found = drafts = right = sessions = 0
+    planted = found = drafts = right = sessions = units = 0
+    seconds = 0.0
     details: list[str] = []
     for file in files[:3] if options.quick else files:
         options.progress(file.stem)
         owner = msgspec.json.decode(file.read_bytes(), type=OwnerHistory)
-        drafted = _drafts(owner)
+        drafted, read, took = _drafts(owner)
+        units, seconds = units + read, seconds + took
         names = [_planted(draft, owner.planted) for draft in drafted]
         planted, drafts, sessions = planted + len(owner.planted), drafts + len(drafted), sessions + len(owner.sessions)
         found += len({name for name in names if name})
@@ -123,6 +127,7 @@ def procedures(options: BenchOptions) -> PartResult:
             Figure("planted procedures drafted", found / max(1, planted), target=at_least(0.8), samples=planted),
             Figure("drafts that are planted", right / max(1, drafts), target=at_least(0.9), samples=drafts),
             Figure("drafts in 100 sessions", 100 * drafts / max(1, sessions), samples=sessions),
+            Figure("1,000 pieces of work", 1000 * seconds / max(1, units), "s", target=at_most(5.0), samples=units),
         ),
         shows_not="whether an agent does better with a draft",
         notes=tuple(details),
@@ -169,7 +174,15 @@ def _planted(draft: SkillDraft, planted: Sequence[PlantedProcedure]) -> str:
     return best if best and shares[best] >= HALF else ""
 
 
-def _drafts(owner: OwnerHistory) -> list[SkillDraft]:
+class FoundDrafts(NamedTuple):
+    """What memd drafts. `units`: pieces of work that it read, in so many seconds."""
+
+    drafts: tuple[SkillDraft, ...]
+    units: int
+    seconds: float
+
+
+def _drafts(owner: OwnerHistory) -> FoundDrafts:
     """Capture the sessions of an owner in a home of its own, and return what memd drafts."""
     with empty_home({"MEMD_IDLE_S": "1000000"}) as (home, environment):
         folders = {name: repository_with(home.data.parent / name, files) for name, files in owner.repositories.items()}
@@ -177,7 +190,9 @@ def _drafts(owner: OwnerHistory) -> list[SkillDraft]:
             for session, events in captured(owner.sessions):
                 origin = Origin(host="claude-code", session=session.id, cwd=folders[session.repository], live=False)
                 client.capture(origin, events)
-            return list(client.skills(everywhere=True).skills)
+            began = perf_counter()
+            found = client.skills(everywhere=True)
+            return FoundDrafts(found.skills, found.units, perf_counter() - began)
 
 
 def repository_with(folder: Path, files: Mapping[str, str]) -> str:
