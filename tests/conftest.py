@@ -16,9 +16,9 @@ import pytest
 from memd.clients.python import Client
 from memd.protocol.errors import MemdError
 from memd.protocol.places import Places, places
-from tests.preloaded import DaemonStarter, ForkedDaemon
+from tests.preloaded import ForkedProcess, Starter
 
-STARTER = DaemonStarter()
+DAEMONS = Starter("daemon")
 START_S, END_S = 90.0, 30.0
 
 
@@ -46,9 +46,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_FOLDER))
 
 
-def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
+def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     """What the loader and the interpreter read only when a program starts, so that a forked one does not follow it."""
-    return {name: value for name, value in environment.items() if name.startswith(("LD_", "PYTHON"))}
+    return {name: value for name, value in environment.items() if name.startswith(("LD_", "PYTHON", "LANG", "LC_"))}
 
 
 class RunningDaemon:
@@ -57,19 +57,21 @@ class RunningDaemon:
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
         self.places: Places = places(environment, os.getuid())
-        self.process: subprocess.Popen[bytes] | subprocess.Popen[str] | ForkedDaemon | None = None
+        self.process: subprocess.Popen[bytes] | subprocess.Popen[str] | ForkedProcess | None = None
         self.errors = Path(environment["MEMD_HOME"]) / "stderr.txt"
         self.through: tuple[str, ...] = ()
         """A command that starts the daemon's and becomes it, such as `strace -D`."""
 
     def start(self) -> None:
         """Start and wait until it answers."""
-        if self.through or _at_start(self.environment) != _at_start(os.environ):
+        if self.through or read_at_start(self.environment) != read_at_start(os.environ):
             command = [*self.through, sys.executable, "-X", "faulthandler", "-m", "memd.daemon"]
             with self.errors.open("ab") as errors:
                 self.process = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stderr=errors)
         else:
-            self.process = STARTER.start(self.environment, self.errors)
+            with self.errors.open("ab") as errors, open(os.devnull, "r+b") as nothing:
+                files = (nothing.fileno(), nothing.fileno(), errors.fileno())
+                self.process = DAEMONS.start((), self.environment, files)
         self.answers()
 
     def answers(self) -> None:

@@ -16,7 +16,11 @@ from memd.clients.python.launch import stop
 from memd.protocol import reply, request, wire
 from memd.protocol.errors import MemdError
 from memd.protocol.places import Places, places
-from tests.conftest import RunningDaemon
+from tests import preloaded
+from tests.conftest import RunningDaemon, read_at_start
+
+COMMANDS = preloaded.Starter("memd")
+COMMAND_S = 120.0
 
 Answer = Callable[[request.AnyRequest], Any]
 
@@ -120,8 +124,10 @@ def memd_in(home: dict[str, str]) -> Callable[..., Told]:
     def run(*arguments: str, input: str | None = None, **changes: str) -> Told:
         command = [sys.executable, "-P", "-m", "memd.clients.cli.main", *arguments]
         environment = {**home, "COLUMNS": "80", **changes}
+        if read_at_start(environment) == read_at_start(os.environ):
+            return Told(preloaded.run(COMMANDS, arguments, environment, input, COMMAND_S))
         done = subprocess.run(
-            command, capture_output=True, text=True, input=input, env=environment, timeout=120, check=False
+            command, capture_output=True, text=True, input=input, env=environment, timeout=COMMAND_S, check=False
         )
         return Told(done)
 

@@ -99,6 +99,9 @@ def test_a_stale_socket_of_a_killed_daemon_is_no_obstacle_P26(daemon: Any) -> No
 
 
 def test_the_daemon_loads_no_model_runtime_and_opens_no_network(daemon: Any) -> None:
+    daemon.terminate()
+    daemon.through = ("env",)
+    daemon.start()
     with daemon.client() as client:
         client.remember(remember(1))
     daemon.settle()

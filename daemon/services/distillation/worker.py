@@ -126,16 +126,20 @@ def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:
             return
 
 
-def main() -> None:
-    """Run with arguments `THREADS [FOLDER]`, started by the daemon; FOLDER holds another embedding model."""
+def load(threads: int, folder: str) -> Worker:
+    """Load the models; `folder` holds another embedding model, "" for the package's own."""
+    trunk = Trunk(threads=threads)
+    return Worker(trunk, Trunk(Path(folder), threads) if folder else trunk, time.monotonic)
+
+
+def main(load: Callable[[int, str], Worker] = load) -> None:
+    """Run with arguments `THREADS [FOLDER]`, started by the daemon."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(10)
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of libraries goes to the log, never between the results
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    trunk = Trunk(threads=threads)
-    embedder = Trunk(Path(sys.argv[2]), threads) if len(sys.argv) > 2 else trunk
-    serve(sys.stdin.buffer, results, Worker(trunk, embedder, time.monotonic))
+    serve(sys.stdin.buffer, results, load(threads, sys.argv[2] if len(sys.argv) > 2 else ""))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -29,6 +30,11 @@ class TaskCrashed(WorkerDied):
 
 class WorkerUnusable(Exception):
     """The worker process does not start; no capture is to blame, all wait."""
+
+
+def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a worker, with pipes to it."""
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 class WorkerProcess:
@@ -63,7 +69,7 @@ class WorkerProcess:
             if self._process is not None and self._process.poll() is None:
                 return self._process
             command = [*self._command, *([self._folder] if self._folder else [])]
-            process = self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            process = self._process = start(command)
         assert process.stdout is not None
         if not isinstance(receive_result(process.stdout), Ready):
             raise WorkerUnusable(f"the worker ended with status {process.wait()} before it was ready")
