@@ -1711,6 +1711,7 @@ export interface SkillStep {
   rounds: number;
   own?: boolean;
   risk?: string;
+  document?: boolean;
 }
 export interface SkillTuning {
   skill: PlacedSkill;
@@ -1866,6 +1867,7 @@ export interface ToolCalled {
   name: string;
   arguments?: string;
   outcome?: "error" | "ok" | "refused" | "unknown";
+  said_by?: "" | "file" | "outside" | "page";
 }
 export interface TopicList {
   topics: RecordTopic[];

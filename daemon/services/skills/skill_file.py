@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from .shell_text import commands
+from ....protocol.shell_text import commands
 from .shown_words import Known
 from .steps import StepSeen, SubCommands, command_steps
 
