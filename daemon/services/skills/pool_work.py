@@ -23,7 +23,7 @@ from .project_files import known_words
 from .rendering import RenderedProcedure, draft
 from .shown_words import Known
 from .steps import SubCommands
-from .units import SessionEvents, WorkUnit, work_units
+from .units import SessionEvents, WorkUnit, first_said, work_units
 
 HOSTS = frozenset(("claude-code", "codex", "pi", "gemini-cli"))
 """Hosts whose calls are the work of a person's agents. Documents and exports are not; a shell has no requests that
@@ -93,7 +93,7 @@ class PoolWork:
         done = {round.unit.turns[0] for round in procedure.rounds}
         others = [unit.asks[0].text for unit in self.units if unit.asks and unit.turns[0] not in done]
         foreign = frozenset[str]().union(*(unit.foreign for unit in self.units))
-        return draft(procedure, others, self.known, foreign)
+        return draft(procedure, others, self.known, foreign, first_said(self.units))
 
     def forbidden(self, procedure: Procedure) -> str:
         """Return the rule of the user or the playbook that forbids a step of a procedure, "" for none (K4)."""
