@@ -27,6 +27,10 @@ Form = Literal["", "purpose", "commands", "row", "open"]
 that announce them, a table row told with its column names, what an agent's todo list leaves open at its session's
 end."""
 
+SaidBy = Literal["", "page", "outside", "file"]
+"""What had the text of a command before the agent ran it: nothing that the client saw, a page from another machine, a
+file from outside of the project, or the result of another tool."""
+
 ARGUMENT_LIMIT = 200
 """Characters of a tool call's arguments that clients keep."""
 
@@ -109,11 +113,13 @@ class Wrote(Event, tag="wrote", frozen=True, kw_only=True):
 
 
 class ToolCalled(Event, tag="tool_called", frozen=True, kw_only=True):
-    """The agent called a tool: `arguments` are the first characters. `refused`: the user did not allow it."""
+    """The agent called a tool: `arguments` are the first characters. `refused`: the user did not allow it. `said_by`:
+    what had the text of one of its commands first, if it was a tool's result (K1)."""
 
     name: str
     arguments: str = ""
     outcome: Literal["ok", "error", "refused", "unknown"] = "unknown"
+    said_by: SaidBy = ""
 
 
 class Returned(Event, tag="returned", frozen=True, kw_only=True):

@@ -41,12 +41,14 @@ class ListSkills(ScopedRequest, tag="skills", frozen=True, kw_only=True):
 
 class SkillStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A step. `text`: a command with placeholders, or what was edited; `rounds`: how many had it; `own`: it names
-    something of the project; `risk`: why it is left out of the file, "" if it is in."""
+    something of the project; `risk`: why it is left out of the file, "" if it is in; `document`: a document within the
+    project said it before an agent ran it."""
 
     text: str
     rounds: int
     own: bool = False
     risk: str = ""
+    document: bool = False
 
 
 class SkillRound(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""What the arguments of a tool call tell: the shell command, the edited file. Arguments may be cut off anywhere."""
+"""What a tool call tells: the shell command, the edited file, whether it reads a page. Its arguments may be cut off."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from .event import ToolCalled
+from .shell_text import SimpleCommand
 
 _COMMAND = re.compile(r'"(?:command|cmd|script)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|\[((?:[^\]\\]|\\.)*))')
 _EDITS = frozenset(
@@ -15,6 +16,12 @@ _EDITS = frozenset(
 _PATH = re.compile(r'"(?:file_path|path|notebook_path|filePath)"\s*:\s*"((?:[^"\\]|\\.)+)"')
 _PATCHED = re.compile(r"\*\*\* Begin Patch.{0,4}\*\*\* (?:Update|Add) File: ([^\\\n\"]+)", re.DOTALL)
 _COMMAND_PATH = re.compile(r'"command"\s*:\s*"([\w./-]+\.\w+)"')
+
+_FETCHERS = frozenset("aria2c axel curl curlie fetch http https links lynx w3m wget xh".split())
+"""Programs that read from other machines."""
+_PAGE_TOOLS = frozenset("browse browsernavigate fetch googlewebsearch readurl urlfetch webfetch websearch".split())
+"""Tools of agents that do, in small letters and without underscores."""
+_LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b|\[::1\]")
 
 
 def command_of(arguments: str) -> str:
@@ -41,3 +48,15 @@ def edited_path(call: ToolCalled) -> str:
     if found is None and call.name.casefold() in _EDITS:
         found = _PATH.search(call.arguments) or _COMMAND_PATH.search(call.arguments)
     return "/".join(found[1].replace("\\\\", "/").split("/")[-2:]) if found else ""
+
+
+def is_page_tool(name: str) -> bool:
+    """Whether a tool reads pages of other machines."""
+    return name.casefold().replace("_", "") in _PAGE_TOOLS
+
+
+def fetches(command: SimpleCommand) -> bool:
+    """Whether a command reads from another machine."""
+    words = [word.raw for word in command.words]
+    is_fetcher = any(word.rpartition("/")[2] in _FETCHERS for word in words[:3])
+    return is_fetcher and not any(map(_LOCAL.search, words))

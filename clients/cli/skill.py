@@ -39,6 +39,9 @@ _REVISED: dict[RevisedBy, str] = {
 ROUNDS = 12
 """Most rounds that are listed."""
 
+SAID = "a document said it first"
+"""Stands with a step that was in a tool's result before an agent ran it."""
+
 
 @app.callback()
 def skill() -> None:
@@ -333,6 +336,8 @@ def _shown(draft: SkillDraft) -> Iterator[str]:
     for step in draft.steps:
         if step.risk:
             yield from wrapped(f"left out: {plain(step.text)} {plain(step.risk)}", "  ")
+        elif step.document:
+            yield from wrapped(f"{SAID}: {plain(step.text)}", "  ")
     for path in draft.stated_in:
         yield f"{plain_name(path)} says it already"
 
@@ -340,8 +345,8 @@ def _shown(draft: SkillDraft) -> Iterator[str]:
 def _evidence(draft: SkillDraft) -> Iterator[str]:
     yield f"{plain_name(draft.name)}: {_often(draft)}; {draft.agree:.0%} of the order is the same each time"
     for step in draft.steps:
-        risk = f"  ({plain(step.risk)})" if step.risk else ""
-        yield f"  {step.rounds:>3} of {len(draft.rounds)}  {plain(step.text)}{risk}"
+        why = plain(step.risk) or (SAID if step.document else "")
+        yield f"  {step.rounds:>3} of {len(draft.rounds)}  {plain(step.text)}{f'  ({why})' if why else ''}"
     for each in draft.rounds[-ROUNDS:]:
         yield f"  {each.day}  {'ended well' if each.end == 'good' else 'end unknown'}  {plain_name(each.document)}"
     if len(draft.rounds) > ROUNDS:

@@ -139,7 +139,7 @@ class ClaudeState(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(path: Path, cwd: str = "", mark: Mark | None = None, output_limit: int = 0) -> Transcript:
     """Read the sessions in a file, from `mark` on; `cwd` replaces the folder that its lines name. Raises StoreError."""
-    return read_lines(path, ClaudeReader(path, mark), mark, cwd, output_limit)
+    return read_lines(path, lambda: ClaudeReader(path, mark), mark, cwd, output_limit)
 
 
 class ClaudeReader(SessionReader):

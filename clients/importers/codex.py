@@ -119,7 +119,7 @@ _any = msgspec.json.Decoder(Any)
 
 def read(path: Path, cwd: str = "", mark: Mark | None = None, output_limit: int = 0) -> Transcript:
     """Read the session in a file, from `mark` on. Raises StoreError."""
-    return read_lines(path, CodexReader(path, mark), mark, cwd, output_limit)
+    return read_lines(path, lambda: CodexReader(path, mark), mark, cwd, output_limit)
 
 
 def _by_items(path: Path) -> bool:

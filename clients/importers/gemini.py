@@ -92,16 +92,17 @@ def read(path: Path, cwd: str = "", mark: Mark | None = None, output_limit: int 
     """Read the session in a file; a file of lines from `mark` on. Raises StoreError."""
     folder = cwd or _folder_of(path)
     if path.suffix == ".jsonl":
-        return read_lines(path, GeminiReader(path.stem, mark), mark, folder, output_limit)
+        return read_lines(path, lambda: GeminiReader(path.stem, mark), mark, folder, output_limit)
     reader, account = GeminiReader(path.stem, None), AccountBuilder()
-    reader.output_limit = output_limit
+    reader.output_limit, reader.sources.folder = output_limit, folder
     try:
         if path.stat().st_size > FILE_LIMIT:
             raise BadLine(f"longer than {FILE_LIMIT:,} bytes")
         file = decode(_files, path.read_bytes())
         reader.begin(file.session_id, file.start_time, file.kind, file.summary)
         for message in file.messages:
-            take_line(bytes(message), False, reader, account)
+            take_line(content := bytes(message), False, reader, account)
+            reader.sources.place += len(content)
     except BadLine as error:
         account.refuse(str(error))
     except OSError as error:

@@ -73,7 +73,7 @@ _lines = msgspec.json.Decoder(PiLine)
 
 def read(path: Path, cwd: str = "", mark: Mark | None = None, output_limit: int = 0) -> Transcript:
     """Read the session in a file, from `mark` on, and those it was forked from. Raises StoreError."""
-    return read_lines(path, PiReader(path, mark), mark, cwd, output_limit)
+    return read_lines(path, lambda: PiReader(path, mark), mark, cwd, output_limit)
 
 
 class PiReader(SessionReader):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,7 @@ from ...protocol.event import (
     AnyEvent,
     Interrupted,
     Origin,
+    Ran,
     Returned,
     Said,
     SessionEnded,
@@ -29,6 +30,7 @@ from ...protocol.event import (
 from ...protocol.text_limits import TEXT_LIMIT
 from ...protocol.tool_calls import command_of
 from . import json_line, summary
+from .command_sources import WINDOW, CommandSources, HeardText
 from .facts import facts
 from .json_line import TAKEN, BadLine, ContentBlock, checked_time
 from .todo_list import TodoList
@@ -62,8 +64,8 @@ class ReadSoFar(msgspec.Struct, frozen=True, kw_only=True):
 class Document:
     """The events of one document while its lines are read."""
 
-    def __init__(self, session: str, agent: str = "", begun: ReadSoFar | None = None) -> None:
-        self.session, self.agent = session, agent
+    def __init__(self, sources: CommandSources, session: str, agent: str = "", begun: ReadSoFar | None = None) -> None:
+        self.session, self.agent, self._sources = session, agent, sources
         self.cwd, self.first, self.last = (begun.cwd, begun.first, begun.last) if begun else ("", "", "")
         self.title = self.agent_type = ""
         self.todos = TodoList()
@@ -100,6 +102,10 @@ class Document:
         if event.turn in self._turns:
             return "repeated"
         self._turns[event.turn] = len(self.events)
+        if isinstance(event, Ran):
+            self._sources.typed(event.command)
+        if isinstance(event, ToolCalled) and (said_by := self._sources.called(event, self.cwd)):
+            event = msgspec.structs.replace(event, said_by=said_by)
         if isinstance(event, ToolCalled) and len(event.arguments) > ARGUMENT_LIMIT:
             self._commands[event.turn] = command_of(event.arguments)
             event = msgspec.structs.replace(event, arguments=event.arguments[:ARGUMENT_LIMIT])
@@ -120,6 +126,8 @@ class Document:
         if role == "user" and text.lstrip().startswith(REFLECT_COMMAND):
             return "command of memd"
         _check_length(text)
+        if role == "user":
+            self._sources.typed(text)
         if role == "user" and not is_between:
             self._open.clear()
             self.todos.pass_turn()
@@ -137,6 +145,7 @@ class Document:
             if not question.strip() or not answer.strip():
                 continue
             _check_length(answer)
+            self._sources.typed(answer)
             asked = f"{call}#question-{number}"
             self.say(asked, at, "assistant", question)
             self.add(Said(turn=f"{call}#answer-{number}", at=at, role="user", text=answer, answers=asked))
@@ -210,8 +219,10 @@ class SessionReader(ABC):
     """Characters of each tool's output that are kept (C4)."""
 
     def __init__(self, time: str = "", begun: Iterable[ReadSoFar] = ()) -> None:
-        self.time = time
-        self.documents = {(state.session, state.agent): Document(state.session, state.agent, state) for state in begun}
+        self.time, self.sources = time, CommandSources()
+        self.documents = {
+            (state.session, state.agent): Document(self.sources, state.session, state.agent, state) for state in begun
+        }
 
     @property
     def is_settled(self) -> bool:
@@ -233,13 +244,14 @@ class SessionReader(ABC):
 
     def open(self, session: str, agent: str = "") -> Document:
         """Return the document of a session, a new one if need be."""
-        return self.documents.setdefault((session, agent), Document(session, agent))
+        if (session, agent) not in self.documents:
+            self.documents[session, agent] = Document(self.sources, session, agent)
+        return self.documents[session, agent]
 
     def take_output(self, call: str, output: object) -> str:
         """Take the output of a tool call, decoded or as JSON; return the line's kind."""
-        if not self.output_limit and not any(document.command(call) for document in self.documents.values()):
-            return "tool result"
         words, limit = json_line.output_words(output), self.output_limit
+        self.sources.returned(call, words)
         return combined([each.take_output(call, self.time, words, limit) for each in self.documents.values()])
 
     def note_time(self, text: str | None) -> None:
@@ -282,7 +294,7 @@ class SingleReader(SessionReader):
         self.is_agent = state.is_agent if state else False
         self.by_items = state.by_items if state else False
         begun = state.begun if state else None
-        self.document = Document(begun.session if begun else session, begun=begun)
+        self.document = Document(self.sources, begun.session if begun else session, begun=begun)
         self.documents["", ""] = self.document
 
     @property
@@ -296,22 +308,42 @@ class SingleReader(SessionReader):
         return msgspec.json.encode(state)
 
 
-def read_lines(path: Path, reader: SessionReader, mark: Mark | None, cwd: str, output_limit: int = 0) -> Transcript:
-    """Read a file of lines from `mark` on. `cwd` replaces the folder that the file names; `output_limit`: characters of
-    each tool's output that are kept. Raises StoreError."""
-    reader.output_limit = output_limit
+def read_lines(
+    path: Path, make: Callable[[], SessionReader], mark: Mark | None, cwd: str, output_limit: int = 0
+) -> Transcript:
+    """Read a file of lines from `mark` on. `make`: makes a reader that goes on from there; `cwd` replaces the folder
+    that the file names; `output_limit`: characters of each tool's output that are kept. Raises StoreError."""
+    reader = make()
+    reader.output_limit, reader.sources.folder = output_limit, cwd
     account = AccountBuilder(mark.lines if mark else 0)
     try:
         with path.open("rb") as file:
+            if mark and (before := mark.offset):
+                reader.sources.earlier = lambda: _heard(path, make(), before, cwd)
             for content, begin, is_last in json_line.lines(file, mark.offset if mark else 0, json_line.LINE_LIMIT):
                 here = None
                 if reader.is_settled:
                     here = Mark(offset=begin, lines=account.number, state=reader.state().decode())
+                reader.sources.place = begin
                 if take_line(content, is_last, reader, account) and here:
                     mark = here
     except OSError as error:
         raise unreadable(path, error) from error
     return Transcript(path=str(path), sessions=reader.sessions(cwd), account=account.close(), mark=mark)
+
+
+def _heard(path: Path, reader: SessionReader, end: int, cwd: str) -> Iterable[HeardText]:
+    """Return what a reader hears in the window before an offset. Raises OSError."""
+    reader.sources.folder = cwd
+    account, begin = AccountBuilder(), max(0, end - WINDOW)
+    with path.open("rb") as file:
+        for content, place, _ in json_line.lines(file, begin, json_line.LINE_LIMIT):
+            if place >= end:
+                break
+            if place > begin or not begin:  # the first line of a window may be a part of one
+                reader.sources.place = place
+                take_line(content, False, reader, account)
+    return reader.sources.texts
 
 
 def take_line(content: bytes | None, is_last: bool, reader: SessionReader, account: AccountBuilder) -> bool:

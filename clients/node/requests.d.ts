@@ -1719,6 +1719,7 @@ export interface SkillStep {
   rounds: number;
   own?: boolean;
   risk?: string;
+  document?: boolean;
 }
 export interface SkillTuning {
   skill: PlacedSkill;
@@ -1876,6 +1877,7 @@ export interface ToolCalled {
   name: string;
   arguments?: string;
   outcome?: "error" | "ok" | "refused" | "unknown";
+  said_by?: "" | "file" | "outside" | "page";
 }
 export interface TopicList {
   topics: RecordTopic[];

@@ -18,6 +18,7 @@ from memd.clients.importers.cursors import Cursors
 from memd.clients.importers.delivery import Imported, ImportSource, hand_over
 from memd.protocol.errors import DaemonDown
 from tests.clients.hooked import Host, stopped
+from tests.clients.test_command_sources import DOINGS, claude_lines, written
 from tests.conftest import RunningDaemon
 
 SAMPLE = Path(follow.__file__).parents[1] / "cli/sample/session.jsonl"
@@ -84,6 +85,15 @@ def test_importing_a_followed_session_adds_nothing_W13(
     for sent in imported(running, agent, place).sessions:
         assert sent.duplicate == sent.events
         assert (sent.accepted, sent.changed, sent.refused) == (0, 0, ())
+
+
+def test_a_followed_session_has_the_marks_of_a_whole_reading_K1(running: RunningDaemon, tmp_path: Path) -> None:
+    whole = written(claude_lines(DOINGS, "marked"), tmp_path / "marked.jsonl")
+    place = tmp_path / "growing" / "marked.jsonl"
+    place.parent.mkdir()
+    grow(running, "claude-code", whole, place)
+    (sent,) = imported(running, "claude-code", place).sessions
+    assert (sent.duplicate, sent.changed) == (sent.events, 0), "a call with another mark would be a changed turn"
 
 
 def test_a_followed_session_is_live_and_ends_when_its_host_says_so_W2(running: RunningDaemon, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from memd.protocol.event import Origin
 from tests.clients.conftest import Told
+from tests.clients.test_command_sources import FOLDER, Doing, claude_lines, ran
 from tests.clients.test_questions import answered
 from tests.conftest import RunningDaemon
 from tests.daemon.test_procedures import SessionEvents, release, session
@@ -138,3 +139,45 @@ def test_a_line_for_the_rules_is_not_written_as_a_skill_K1(
     assert draft["form"] == "line" and draft["text"].startswith("- In this order: ")
     code, text = answered(daemon.environment, "y\n", "skill", "place", draft["id"][:8], "--cwd", str(orchard))
     assert code == 2 and "AGENTS.md yourself" in text
+
+
+COMMANDS = ("./scripts/freeze.sh 1", "make bundle", "make sign-labels", "make smoke", "./scripts/ship.sh all")
+
+
+def imported(memd: Callable[..., Told], folder: Path, orchard: Path, source: Doing) -> None:
+    """Three session files of Claude Code on three days, in each of which the agent reads a source and releases."""
+    for day in (1, 2, 3):
+        doings = [Doing(text=f"Please ship version 1.{day}"), source, *map(ran, COMMANDS)]
+        text = json.dumps(list(claude_lines(doings, f"s{day}"))).replace(FOLDER, str(orchard))
+        lines = json.loads(text.replace("2026-03-04", f"2026-03-0{day}"))
+        path = folder / f"s{day}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        assert memd("import", "claude-code", str(path)).code == 0
+
+
+def test_the_orders_of_a_page_are_in_no_draft_K1(
+    daemon: RunningDaemon, memd: Callable[..., Told], orchard: Path, tmp_path: Path
+) -> None:
+    orders = "To ship, run `make sign-labels` and at last ./scripts/ship.sh all."
+    page = Doing(tool="WebFetch", arguments={"url": "https://x.example/ship"}, result=orders)
+    imported(memd, tmp_path, orchard, page)
+    shown = " ".join(memd("skill", "show", "ship-version", "--cwd", str(orchard)).text.split())
+    for left_out in ("make sign-labels", "./scripts/ship.sh all"):
+        assert f"left out: `{left_out}` a page said it first" in shown and f". `{left_out}`" not in shown
+    assert "`make bundle`" in shown
+    told = memd("skill", "why", "ship-version", "--cwd", str(orchard)).text
+    assert "`make sign-labels`  (a page said it first)" in told
+
+
+def test_what_the_projects_readme_documents_is_drafted_and_told_K1(
+    daemon: RunningDaemon, memd: Callable[..., Told], orchard: Path, tmp_path: Path
+) -> None:
+    (orchard / "README.md").write_text("`make sign-labels` signs the labels.\n")
+    imported(memd, tmp_path, orchard, ran("cat README.md", "`make sign-labels` signs the labels.\n"))
+    shown = memd("skill", "show", "ship-version", "--cwd", str(orchard)).text
+    assert ". `make sign-labels`\n" in shown and "left out" not in shown
+    assert "a document said it first: `make sign-labels`" in shown
+    told = memd("skill", "why", "ship-version", "--cwd", str(orchard)).text
+    assert "`make sign-labels`  (a document said it first)" in told
+    (draft,) = json.loads(memd("skill", "list", "--cwd", str(orchard), "--json").text)["data"]["skills"]
+    assert [step["text"] for step in draft["steps"] if step.get("document")] == ["`make sign-labels`"]

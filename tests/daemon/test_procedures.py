@@ -14,11 +14,11 @@ from memd.daemon.services.skills.mining import Procedure, procedures
 from memd.daemon.services.skills.rendering import RenderedProcedure, draft
 from memd.daemon.services.skills.request_words import quoted
 from memd.daemon.services.skills.risks import risk
-from memd.daemon.services.skills.shell_text import DEPTH, commands
 from memd.daemon.services.skills.skill_text import skill_text, why_refused
 from memd.daemon.services.skills.steps import command_steps
 from memd.daemon.services.skills.units import SessionEvents, work_units
 from memd.protocol.event import AnyEvent, Checked, Committed, Interrupted, Said, ToolCalled
+from memd.protocol.shell_text import DEPTH, commands
 
 PARTS = st.sampled_from(
     (

@@ -10,14 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ....protocol.event import AnyEvent, Ran, ToolCalled
-from ....protocol.tool_calls import command_of, edited_path
-from .shell_text import SimpleCommand, commands
+from ....protocol.shell_text import commands
+from ....protocol.tool_calls import command_of, edited_path, fetches, is_page_tool
 from .tables import table
 
-_TABLE = table("shell")
-_FETCHERS, _PAGE_TOOLS = frozenset(_TABLE["fetchers"].split()), frozenset(_TABLE["page_tools"].split())
-_RECIPES = {name: program for program, names in _TABLE["recipes"].items() for name in names.split()}
-_LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b|\[::1\]")
+_RECIPES = {name: program for program, names in table("shell")["recipes"].items() for name in names.split()}
 _WRITTEN = re.compile(r"(?:>>?\s*|\btee\s+(?:-a\s+)?|\s-(?:o|O)\s*|--output(?:-document)?[\s=])['\"]?([\w./~-]+)")
 
 
@@ -26,7 +23,8 @@ def foreign_files(events: Sequence[AnyEvent]) -> Iterator[str]:
     has_read = False
     for event in events:
         text = _command(event)
-        has_read = has_read or _is_page_tool(event) or any(map(_fetches, commands(text)))
+        is_page = isinstance(event, ToolCalled) and is_page_tool(event.name)
+        has_read = has_read or is_page or any(map(fetches, commands(text)))
         if has_read:
             for path in (*_WRITTEN.findall(text), *([edited_path(event)] if isinstance(event, ToolCalled) else ())):
                 name = path.rpartition("/")[2]
@@ -46,14 +44,3 @@ def _command(event: AnyEvent) -> str:
             return command
         case _:
             return ""
-
-
-def _is_page_tool(event: AnyEvent) -> bool:
-    return isinstance(event, ToolCalled) and event.name.casefold().replace("_", "") in _PAGE_TOOLS
-
-
-def _fetches(command: SimpleCommand) -> bool:
-    """Whether a command reads from another machine."""
-    words = [word.raw for word in command.words]
-    is_fetcher = any(word.rpartition("/")[2] in _FETCHERS for word in words[:3])
-    return is_fetcher and not any(map(_LOCAL.search, words))

@@ -24,7 +24,7 @@ from .rendering import RenderedProcedure, draft
 from .request_words import is_quote, quotable, trigger_words
 from .shown_words import Known
 from .steps import SubCommands
-from .units import SessionEvents, WorkUnit, work_units
+from .units import SessionEvents, WorkUnit, first_said, work_units
 
 HOSTS = frozenset(("claude-code", "codex", "pi", "gemini-cli"))
 """Hosts whose calls are the work of a person's agents. Documents and exports are not; a shell has no requests that
@@ -93,7 +93,7 @@ class PoolWork:
         """Return a procedure in words."""
         _, others = self.asks({round.unit.turns[0] for round in procedure.rounds})
         foreign = frozenset[str]().union(*(unit.foreign for unit in self.units))
-        return draft(procedure, others, self.known, foreign)
+        return draft(procedure, others, self.known, foreign, first_said(self.units))
 
     def asks(self, turns: Collection[str]) -> tuple[list[str], list[str]]:
         """Return the requests that began the units of these first turns, and those that began the others."""

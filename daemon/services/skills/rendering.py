@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ....protocol.event import SaidBy
 from ....protocol.skills import SkillForm
 from .foreign_files import is_foreign
 from .mining import Procedure, ProcedureStep, Round
@@ -23,12 +24,18 @@ SAME, SAME_NUMBER = 0.6, 0.8
 """Share of the rounds that have a word, from which the word itself is shown, and that of a word with a digit."""
 
 
+_SAID = {"page": "a page said it first", "outside": "a file from outside the project said it first"}
+"""Why a command is left out that stood in a tool's result before its first run."""
+
+
 class RenderedStep(NamedTuple):
-    """A step in words: a command in backticks, or an edit. `rounds`: how many have it; `risk`: why it is left out."""
+    """A step in words: a command in backticks, or an edit. `rounds`: how many have it; `risk`: why it is left out;
+    `document`: whether a document within the project said it before an agent ran it."""
 
     text: str
     rounds: int
     risk: str = ""
+    document: bool = False
 
 
 class RenderedProcedure(NamedTuple):
@@ -43,18 +50,22 @@ class RenderedProcedure(NamedTuple):
 
 
 def draft(
-    procedure: Procedure, other_asks: Sequence[str], known: Known, foreign: frozenset[str] = frozenset()
+    procedure: Procedure,
+    other_asks: Sequence[str],
+    known: Known,
+    foreign: frozenset[str] = frozenset(),
+    said: Mapping[str, SaidBy] = {},
 ) -> RenderedProcedure:
     """Return a procedure in words. `other_asks`: the user's turns of the same pool that asked for something else;
-    `foreign`: files that were written after a page was read."""
+    `foreign`: files that were written after a page was read; `said`: what had a command before its first run."""
     asks = [ask for each in procedure.rounds for ask in _asks(each)]
     words = trigger_words(asks, other_asks)
-    steps = tuple(_step(step, len(procedure.rounds), known, foreign) for step in procedure.steps)
+    steps = tuple(_step(step, len(procedure.rounds), known, foreign, said) for step in procedure.steps)
     told = {step.name: shown for step, shown in zip(procedure.steps, steps, strict=True) if not shown.risk}
     programs = tuple(dict.fromkeys(step.name.split()[0] for step in procedure.steps if step.own and step.name in told))
     quoted = quotable(asks, words) if words else ()
     form: SkillForm = "skill" if quoted else "line"
-    pitfalls = tuple(_pitfalls(procedure, known, told))
+    pitfalls = tuple(_pitfalls(procedure, known, told, said))
     return RenderedProcedure(form, _name(words, procedure), quoted, programs, steps, pitfalls)
 
 
@@ -73,7 +84,9 @@ def _name(words: Sequence[str], procedure: Procedure) -> str:
     return "-".join(dict.fromkeys(filter(None, chosen)))[:64].strip("-") or "procedure"
 
 
-def _step(step: ProcedureStep, rounds: int, known: Known, foreign: frozenset[str]) -> RenderedStep:
+def _step(
+    step: ProcedureStep, rounds: int, known: Known, foreign: frozenset[str], said: Mapping[str, SaidBy]
+) -> RenderedStep:
     done = [seen for seen in step.seen if seen.outcome != "error"] or list(step.seen)
     if step.name.startswith("edit "):
         return RenderedStep(f"({step.name})", step.rounds)
@@ -85,11 +98,14 @@ def _step(step: ProcedureStep, rounds: int, known: Known, foreign: frozenset[str
     runs = done[-1].words[0]
     is_projects = known(runs)
     why = risk(raw, is_projects) or risk(f"{' '.join(form)}{where}", is_projects)
-    if is_foreign(runs, foreign):
+    said_by = said.get(raw, "")
+    if said_by in _SAID:
+        why = _SAID[said_by]
+    elif is_foreign(runs, foreign):
         why = "runs what was written after a page was read"
     elif next(shown_words((runs,), known)) != runs:
         why = "has a long name that no file of the project has"
-    return RenderedStep(f"`{' '.join(form)}`{where}", step.rounds, why)
+    return RenderedStep(f"`{' '.join(form)}`{where}", step.rounds, why, said_by == "file")
 
 
 def _shown(done: Sequence[StepSeen]) -> tuple[tuple[str, ...], str]:
@@ -122,7 +138,9 @@ def _is_same(word: str, share: float) -> bool:
     return share >= (SAME_NUMBER if re.search(r"\d", word) and not word.startswith("-") else SAME)
 
 
-def _pitfalls(procedure: Procedure, known: Known, told: Mapping[str, RenderedStep]) -> Iterator[str]:
+def _pitfalls(
+    procedure: Procedure, known: Known, told: Mapping[str, RenderedStep], said: Mapping[str, SaidBy]
+) -> Iterator[str]:
     """Yield steps of the draft that failed and went well after another command, in several sessions."""
     seen: dict[tuple[str, str], set[str]] = {}
     for each in procedure.rounds:
@@ -133,9 +151,12 @@ def _pitfalls(procedure: Procedure, known: Known, told: Mapping[str, RenderedSte
             again = next(
                 (at for at, later in enumerate(behind) if later.name == step.name and later.outcome == "ok"), 0
             )
-            if again and behind[again - 1].words[0] != "edit" and not risk(behind[again - 1].raw):
-                seen.setdefault((step.name, behind[again - 1].name), set()).add(each.unit.document)
+            if not again:
+                continue
+            between = behind[again - 1]
+            if between.words[0] != "edit" and said.get(between.raw) not in _SAID and not risk(between.raw):
+                seen.setdefault((step.name, between.name), set()).add(each.unit.document)
     for names, documents in sorted(seen.items()):
         if len(documents) >= 2:
-            failed, between = (" ".join(shown_words(name.split(), known)) for name in names)
-            yield f"`{failed}` failed and went well after `{between}` ({len(documents)} sessions)"
+            failed, helped = (" ".join(shown_words(name.split(), known)) for name in names)
+            yield f"`{failed}` failed and went well after `{helped}` ({len(documents)} sessions)"

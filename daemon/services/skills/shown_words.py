@@ -30,6 +30,9 @@ MOST_PARTS = 4
 _ENDING = re.compile(r"\.[A-Za-z]\w{0,4}$")
 
 
+PLACEHOLDERS = frozenset(("<word>", "<path>", "<option>", "<text>"))
+
+
 def placeholder(word: str) -> str:
     """Return what stands for a word."""
     if not word:
@@ -46,9 +49,9 @@ def shown_words(words: Sequence[str], known: Known) -> Iterator[str]:
         name, equals, value = word.partition("=")
         if _SUB_COMMAND.fullmatch(word) and not before.startswith("-"):
             yield word
-        elif equals and not word.startswith("<"):
+        elif equals and word not in PLACEHOLDERS:
             yield f"{_shown(name, known)}={placeholder(value)}"
-        elif word.startswith(("-", "<")) or _is_known(word, known):
+        elif word in PLACEHOLDERS or word.startswith("-") or _is_known(word, known):
             yield _shown(word, known)
         elif before.startswith("-"):
             yield word if _NUMBER.fullmatch(word) else placeholder(word)
@@ -58,7 +61,7 @@ def shown_words(words: Sequence[str], known: Known) -> Iterator[str]:
 
 
 def _shown(word: str, known: Known) -> str:
-    return word if word.startswith("<") or _is_plain(word) or _is_known(word, known) else placeholder(word)
+    return word if word in PLACEHOLDERS or _is_plain(word) or _is_known(word, known) else placeholder(word)
 
 
 def _is_known(word: str, known: Known) -> bool:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ....protocol.event import AnyEvent, Ran, Said, ToolCalled
+from ....protocol.shell_text import commands
 from ....protocol.tool_calls import command_of
-from .shell_text import commands
 from .tables import table
 
 _TOOLS = frozenset(("skill", "activateskill", "useskill"))

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from .shell_text import commands
+from ....protocol.shell_text import commands
 from .shown_words import Known
 from .steps import StepSeen, SubCommands, command_steps
 

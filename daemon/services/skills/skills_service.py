@@ -322,7 +322,9 @@ def _draft(work: PoolWork, procedure: Procedure, rejected: bool) -> SkillDraft:
         name=words.name,
         form=words.form,
         steps=tuple(
-            SkillStep(text=step.text, rounds=step.rounds, own=source.name in own, risk=step.risk)
+            SkillStep(
+                text=step.text, rounds=step.rounds, own=source.name in own, risk=step.risk, document=step.document
+            )
             for step, source in zip(words.steps, procedure.steps, strict=True)
         ),
         rounds=tuple(

@@ -11,7 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from .shell_text import ShellWord, SimpleCommand, commands
+from ....protocol.event import SaidBy
+from ....protocol.shell_text import ShellWord, SimpleCommand, commands
 from .tables import table
 
 Outcome = Literal["ok", "error", "refused", "unknown"]
@@ -42,7 +43,7 @@ _DOCS = re.compile(r"(?i)\.(?:md|rst|adoc|txt|mdx)$|(?:^|/)docs?/")
 class StepSeen(NamedTuple):
     """A step that was done. `name`: its `words`, which are program and sub-commands; `own`: it names something of the
     project or person; `shown`: its words, "" for each one that is no plain word; `raw`: the command as it was typed;
-    `folder`: where it ran, if a relative `cd` stood before it."""
+    `folder`: where it ran, if a relative `cd` stood before it; `said_by`: what had the text of its call first."""
 
     name: str
     words: tuple[str, ...]
@@ -52,6 +53,7 @@ class StepSeen(NamedTuple):
     outcome: Outcome = "unknown"
     place: int = 0
     folder: str = ""
+    said_by: SaidBy = ""
 
 
 def command_steps(text: str, outcome: Outcome, place: int) -> list[StepSeen]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from ....protocol.event import ARGUMENT_LIMIT, AnyEvent, Checked, Committed, Interrupted, Ran, Said, ToolCalled
+from ....protocol.event import ARGUMENT_LIMIT, AnyEvent, Checked, Committed, Interrupted, Ran, Said, SaidBy, ToolCalled
 from ....protocol.instant import micros
 from ....protocol.tool_calls import command_of, edited_path
 from .foreign_files import foreign_files
@@ -69,6 +69,14 @@ def work_units(sessions: Iterable[SessionEvents]) -> Iterator[WorkUnit]:
         yield from _units(SessionEvents(session.document, fresh))
 
 
+def first_said(units: Iterable[WorkUnit]) -> dict[str, SaidBy]:
+    """Return what had the text of each command before its first run, by the command as it was typed."""
+    said: dict[str, SaidBy] = {}
+    for step in (step for unit in units for step in unit.steps):
+        said.setdefault(step.raw, step.said_by)
+    return said
+
+
 def _units(session: SessionEvents) -> Iterator[WorkUnit]:
     parts = list(_parts(session.events))
     for number, part in enumerate(parts):
@@ -113,12 +121,13 @@ def _unit(document: str, events: Sequence[AnyEvent], following: str) -> WorkUnit
 
 def _steps(event: AnyEvent, place: int) -> Iterable[StepSeen]:
     match event:
-        case ToolCalled(arguments=arguments, outcome=outcome):
+        case ToolCalled(arguments=arguments, outcome=outcome, said_by=said_by):
             if path := edited_path(event):
                 return [edit_step(path, outcome, place)]
             command = command_of(arguments)
             is_cut = len(arguments) >= ARGUMENT_LIMIT
-            return command_steps(command.rpartition(" ")[0] if is_cut else command, outcome, place)
+            steps = command_steps(command.rpartition(" ")[0] if is_cut else command, outcome, place)
+            return [step._replace(said_by=said_by) for step in steps]
         case Ran(command=command, exit_status=code):
             return command_steps(command, "ok" if code == 0 else "error", place)
         case _:

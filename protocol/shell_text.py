@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 DEPTH = 40
@@ -17,6 +18,8 @@ _PLAIN = re.compile(r"[\w./:=@,+%^~-]+", re.ASCII)
 _HEREDOC = re.compile(r"<<(?P<tabs>-?)\s*(?P<quote>['\"]?)(?P<end>[\w.+-]+)(?P=quote)")
 _REDIRECTION = re.compile(r"(?:\d*|&)(?:>>|>\||>&|<&|>|<<<|<)(?:\s*[^\s;&|<>()]+)?")
 _SEPARATOR = re.compile(r"&&|\|\||;;|[;\n]|\|&?|&(?!>)")
+_ORDINARY = re.compile(r"[^ \t\r\n;&|<>()\\'\"`$]+")
+_WITHIN_QUOTES = re.compile(r"[^\\\"`$]+")
 _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
 _KEYWORDS = frozenset(("if then else elif while until do ! { } ( ) time coproc").split())
 _HEADS = frozenset(("for case select function fi done esac [[ [ test").split())
@@ -38,9 +41,10 @@ class SimpleCommand(NamedTuple):
     end: int
 
 
-def commands(text: str) -> list[SimpleCommand]:
+@lru_cache(2048)
+def commands(text: str) -> tuple[SimpleCommand, ...]:
     """Return the simple commands of a shell text in order, without those of loops' heads and tests."""
-    return [command for command in _Reader(text).commands() if command.words]
+    return tuple(command for command in _Reader(text).commands() if command.words)
 
 
 class _Reader:
@@ -78,7 +82,10 @@ class _Reader:
     def _word(self) -> ShellWord:
         text, begin = self._text, self._place
         while self._place < len(text) and text[self._place] not in " \t\r\n;&|<>()":
-            self._part()
+            if ordinary := _ORDINARY.match(text, self._place):
+                self._place = ordinary.end()
+            else:
+                self._part()
         if self._place == begin:
             self._place += 1
         raw = text[begin : self._place]
@@ -109,6 +116,8 @@ class _Reader:
             elif text.startswith("$(", self._place):
                 self._place += 2
                 self._nested(")")
+            elif plain := _WITHIN_QUOTES.match(text, self._place):
+                self._place = plain.end()
             else:
                 self._place += 1
         self._place = min(self._place + 1, len(text))
