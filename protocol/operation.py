@@ -571,11 +571,12 @@ RevisedBy = Literal["placed", "tuned", "retired", "user", "offered"]
 class SkillRevised(Operation, tag="skill_revised", frozen=True, kw_only=True):
     """The file of a skill, whose record names its path, has other bytes (K2). `sha`: their SHA-256, "" if the file is
     gone; `by`: memd placed or tuned it, or retired it, or somebody else changed it, or these bytes lie on a branch and
-    are `offered`; `own`: as in a proposal."""
+    are `offered`, and are what `then` says when the file has them; `own`: as in a proposal."""
 
     record: str
     sha: str
     by: RevisedBy
+    then: RevisedBy = "placed"
     pool: str = ""
     own: tuple[str, ...] = ()
     rounds: int = 0

@@ -108,7 +108,7 @@ class PlacedSkill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     `uses`, `good`, `bad`: since it was placed, by its name or by reading it; `without`: times that its steps were done
     without it; `fell`: why it stands a rung lower; `retire`, `mend`: why memd would retire or change it, "" for no
     reason; `better`: a text of the file that mends it, "" for none; `gone`: steps that name something that is gone;
-    `offered`: the file is not there yet, because it lies on a branch."""
+    `offered`: the newest state lies on a branch that is not merged."""
 
     id: str
     pool: str
@@ -133,12 +133,14 @@ class PlacedSkill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class PlaceSkill(ScopedRequest, tag="place_skill", frozen=True, kw_only=True):
     """Store that the user placed a draft as a file, or that a skill's file has other bytes. `name`: the draft's name or
     the beginning of its id, or a placed skill's unless `by` is `placed`; `path`: of the file, absolute; `sha`: SHA-256
-    of its bytes, in hex. `offered`: the bytes lie on a branch, of the skill itself, or of its copy for the project."""
+    of its bytes, in hex. `offered`: the bytes lie on a branch,
+    of the skill itself, or of its copy for the project; `then`: what they are when the file has them."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     path: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
     sha: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
     by: PlacedBy = "placed"
+    then: PlacedBy = "placed"
 
 
 class RetireSkill(ScopedRequest, tag="retire_skill", frozen=True, kw_only=True):
@@ -162,10 +164,11 @@ class SkillProposals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuneSkill(ScopedRequest, tag="tune_skill", frozen=True, kw_only=True):
-    """Look for what mends a placed skill's file, else for edits that held-out work confirms (K3). Nothing is
-    written."""
+    """Look for what mends a placed skill's file, else for edits that held-out work confirms (K3). Nothing is written.
+    `read_by_others`: others have the file, so that a new description quotes only sessions that are not private."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    read_by_others: bool = False
 
 
 class SkillTuning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

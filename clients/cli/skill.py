@@ -16,18 +16,19 @@ from ...protocol.errors import InvalidRequest, NotFound, Refused
 from ...protocol.operation import RevisedBy
 from ...protocol.places import places
 from ...protocol.repository_folder import repository_folder
-from ...protocol.skills import PlacedSkill, SharedSkill, SkillDraft, SkillList, SkillTuning
+from ...protocol.skills import PlacedBy, PlacedSkill, SharedSkill, SkillDraft, SkillList, SkillTuning
 from ..python.client import Client
 from .connection import PATIENCE_MS, reach
 from .options import Cwd, here
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, styled, wrapped
+from .skill_branch import commit_on_branch, committed
 from .skill_places import SHARED, place_skill, repository_of, retire_skill, write_skill
 from .wording import count, moment, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="Of all projects, not only of this folder's.")]
-Name = Annotated[str, typer.Argument(help="The draft's name, or the beginning of its id.")]
+Name = Annotated[str, typer.Argument(help="The name of a skill or a draft, or the beginning of its id.")]
 Found = TypeVar("Found", SkillDraft, PlacedSkill)
 _REVISED: dict[RevisedBy, str] = {
     "placed": "placed",
@@ -36,8 +37,8 @@ _REVISED: dict[RevisedBy, str] = {
     "user": "edited by hand",
     "offered": "put on a branch",
 }
-ROUNDS = 12
-"""Most rounds that are listed."""
+ROUNDS, DESCRIPTION = 12, 400
+"""Most rounds that are listed, and most characters of a description."""
 
 SAID = "a document said it first"
 """Stands with a step that was in a tool's result before an agent ran it."""
@@ -190,22 +191,21 @@ def tune(name: Name, cwd: Cwd = None, as_json: JsonFlag = False) -> None:
       memd skill tune ship-version
     """
     with CommandAnswer("skill tune", as_json) as answer, reach(PATIENCE_MS) as client:
-        tuning = client.tune_skill(name, cwd=here(cwd))
-        if tuning.accepted and not as_json and sys.stdin.isatty():
-            file = Path(tuning.skill.path)
-            if _is_tracked(file):
-                _agree(as_json, _tuned(tuning), "Commit this on a new branch?")
-                lines = _offered(
-                    client, tuning.skill, file, tuning.text, here(cwd), f"Change the skill {file.parent.name}"
-                )
-            else:
-                _agree(as_json, _tuned(tuning), f"Write this to {file}?")
-                write_skill(file, tuning.text, tuning.sha)
-                client.place_skill(tuning.skill.id, str(file), _sha(file), cwd=here(cwd), by=tuning.by)
-                lines = [f"wrote {plain_name(str(file))}"]
-            answer.give(tuning, lines)
-        else:
+        file = Path(_placed(client, name, here(cwd)).path)
+        before = _committed(file)
+        tuning = client.tune_skill(name, before is not None, cwd=here(cwd))
+        if not tuning.accepted or as_json or not sys.stdin.isatty():
             answer.give(tuning, _tuned(tuning))
+        elif before is None:
+            _agree(as_json, _tuned(tuning), f"Write this to {file}?")
+            write_skill(file, tuning.text, tuning.sha)
+            client.place_skill(tuning.skill.id, str(file), _sha(file), cwd=here(cwd), by=tuning.by)
+            answer.give(tuning, [f"wrote {plain_name(str(file))}"])
+        elif sha256(before).hexdigest() != tuning.sha:
+            raise Refused(f"{file} has changes that are not committed", hint="commit them, or take them back")
+        else:
+            _agree(as_json, _tuned(tuning), "Commit this on a new branch?")
+            answer.give(tuning, _offered(client, tuning.skill, file, tuning.text, here(cwd), tuning.by))
 
 
 @app.command()
@@ -228,14 +228,18 @@ def share(
       git push origin memd/skill/ship-version-1
     """
     with CommandAnswer("skill share", as_json) as answer, reach(PATIENCE_MS) as client:
+        if len(description) > DESCRIPTION:
+            raise InvalidRequest(
+                f"the description has {len(description)} characters", hint=f"at most {DESCRIPTION} fit"
+            )
         shared = client.share_skill(name, description, cwd=here(cwd))
         file = repository_of(here(cwd)) / SHARED / shared.skill.name / "SKILL.md"
         if not file.exists():
             _agree(as_json, _shared(shared), "Commit this on a new branch?")
-            message = f"Add the skill {shared.skill.name}"
-            answer.give(shared, _offered(client, shared.skill, file, shared.text, here(cwd), message))
-        elif str(file) != shared.skill.path:
-            raise Refused(f"the name {shared.skill.name} is taken in {file.parent.parent}", hint="rename that one")
+            answer.give(shared, _offered(client, shared.skill, file, shared.text, here(cwd), "placed"))
+        elif file.resolve() != Path(shared.skill.path).resolve():
+            hint = "`memd skill list` tells whether it is this one already; else rename one"
+            raise Refused(f"{file.parent.parent} has a skill {shared.skill.name} already", hint=hint)
         elif _sha(file) == sha256(shared.text.encode()).hexdigest():
             answer.give(shared, [f"it may be shared as it is: commit {plain_name(str(file))}"])
         else:
@@ -245,21 +249,20 @@ def share(
             answer.give(shared, [f"wrote {plain_name(str(file))}: commit it"])
 
 
-def _is_tracked(file: Path) -> bool:
-    """Whether the last commit of a repository has a skill's file, so that others have it too."""
-    from .skill_branch import is_tracked  # late: git's library takes long to load
-
+def _committed(file: Path) -> bytes | None:
+    """Return what the last commit has of a skill's file, None if nobody else has it. Raises InvalidRequest."""
     root = repository_folder(file.parent)
-    return root is not None and is_tracked(root, file)
+    return committed(root, file) if root else None
 
 
-def _offered(client: Client, skill: PlacedSkill, file: Path, text: str, cwd: str, message: str) -> list[str]:
-    """Commit a skill's text on a new branch, tell the daemon, and return what to do next."""
-    from .skill_branch import commit_on_branch  # late: git's library takes long to load
-
-    root = repository_of(cwd)
+def _offered(client: Client, skill: PlacedSkill, file: Path, text: str, cwd: str, then: PlacedBy) -> list[str]:
+    """Commit a skill's text on a new branch, tell the daemon, and return what to do next. `then`: what the text is once
+    the branch is merged."""
+    root = repository_folder(file.parent) or repository_of(cwd)
+    message = f"{'Add' if then == 'placed' else 'Change'} the skill {file.parent.name}"
     branch = commit_on_branch(root, file, text, file.parent.name, message)
-    client.place_skill(skill.id, str(file), sha256(text.encode()).hexdigest(), cwd=cwd, by="offered")
+    sha = sha256(text.encode()).hexdigest()
+    client.place_skill(skill.id, str(file), sha, cwd=cwd, by="offered", then=then)
     return [f"committed on the branch {branch}; nothing else changed", f"next: git push origin {branch}, or merge it"]
 
 
@@ -284,7 +287,7 @@ def _sha(file: Path) -> str:
 def _found(client: Client, name: str, cwd: str, everywhere: bool) -> SkillDraft | PlacedSkill:
     """Return the one placed skill or draft of a name. Raises NotFound, InvalidRequest."""
     listed = client.skills(name, cwd=cwd, everywhere=everywhere, known=True)
-    return _one(name, listed.placed) if listed.placed else _one(name, listed.skills)
+    return _first(name, listed.placed) if listed.placed else _one(name, listed.skills)
 
 
 def _named(client: Client, name: str, cwd: str, everywhere: bool) -> SkillDraft:
@@ -292,7 +295,13 @@ def _named(client: Client, name: str, cwd: str, everywhere: bool) -> SkillDraft:
 
 
 def _placed(client: Client, name: str, cwd: str) -> PlacedSkill:
-    return _one(name, client.skills(name, cwd=cwd).placed)
+    return _first(name, client.skills(name, cwd=cwd).placed)
+
+
+def _first(name: str, found: Sequence[PlacedSkill]) -> PlacedSkill:
+    """Return the one skill of a name; the one in the user's home comes first."""
+    own = [each for each in found if each.pool == "personal"]
+    return _one(name, own if len(own) == 1 else found)
 
 
 def _one(name: str, found: Sequence[Found]) -> Found:
@@ -354,11 +363,14 @@ def _evidence(draft: SkillDraft) -> Iterator[str]:
 
 
 def _worth(skill: PlacedSkill) -> str:
-    """Return a placed skill's rung and uses in words."""
+    """Return where a placed skill lies, its rung and its uses, in words."""
+    if skill.offered and not skill.uses:
+        return "on a branch that is not merged here"
+    home = "in your home, " if skill.pool == "personal" else ""
     ends = f", {skill.good} ended well, {skill.bad} badly" if skill.uses else ""
     without = f"; done {count(skill.without, 'time')} without it" if skill.without else ""
     fell = f"; {plain(skill.fell)}" if skill.fell else ""
-    return f"{skill.rung}, used {count(skill.uses, 'time')}{ends}{without}{fell}"
+    return f"{home}{skill.rung}, used {count(skill.uses, 'time')}{ends}{without}{fell}"
 
 
 def _standing(skill: PlacedSkill) -> Iterator[str]:
@@ -367,7 +379,7 @@ def _standing(skill: PlacedSkill) -> Iterator[str]:
     if skill.last_used:
         yield f"last used: {skill.last_used}"
     if skill.offered:
-        yield "it lies on a branch that is not merged here"
+        yield "its newest text lies on a branch that is not merged here"
     if skill.retire:
         yield from wrapped(f"memd would retire it: {plain(skill.retire)}")
     if skill.mend:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from ...protocol.errors import InvalidRequest, Refused
 from ...protocol.repository_folder import repository_folder
@@ -92,10 +93,12 @@ def write_skill(file: Path, text: str, sha: str) -> None:
     """Replace a skill's file whose bytes have this SHA-256. Raises Refused for a file that was changed."""
     try:
         if sha256(file.read_bytes()).hexdigest() != sha:
-            raise Refused(f"{file} was changed in the meantime", hint="run `memd skill tune` again")
-        beside = file.with_name(f"{file.name}.new")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(file)
+            raise Refused(f"{file} was changed in the meantime", hint="run the same command again")
+        file = file.resolve()
+        with NamedTemporaryFile("w", dir=file.parent, encoding="utf-8", newline="", delete=False) as beside:
+            beside.write(text)
+        shutil.copymode(file, beside.name)
+        Path(beside.name).replace(file)
     except OSError as error:
         raise InvalidRequest(f"{file} can't be written: {error.strerror}", hint="is it still there?") from error
 

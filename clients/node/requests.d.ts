@@ -1699,6 +1699,7 @@ export interface SkillRevised {
   record: string;
   sha: string;
   by: "offered" | "placed" | "retired" | "tuned" | "user";
+  then?: "offered" | "placed" | "retired" | "tuned" | "user";
   pool?: string;
   own?: string[];
   rounds?: number;
@@ -2061,13 +2062,13 @@ export interface RequestMethods {
   /** Return drafts of skills, which are procedures that sessions repeated with success (K1). `name`: of that name or beginning of an id; `known`: also those that the project's own instructions spell out. */
   skills(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; name?: string; everywhere?: boolean; known?: boolean }): Promise<SkillList>;
   /** Store that the user placed a draft as a file, or that a skill's file has other bytes (K2). Raises NotFound, InvalidRequest. */
-  placeSkill(name: string, path: string, sha: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; by?: "offered" | "placed" | "tuned" | "user" }): Promise<PlacedSkill>;
+  placeSkill(name: string, path: string, sha: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; by?: "offered" | "placed" | "tuned" | "user"; then?: "offered" | "placed" | "tuned" | "user" }): Promise<PlacedSkill>;
   /** Store that the user took a placed skill away (K2). Raises NotFound. */
   retireSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null }): Promise<PlacedSkill>;
   /** Put drafts of skills, and placed ones to retire, in the inbox, as memd does each week (K1, K2). */
   proposeSkills(options?: { dry_run?: boolean }): Promise<SkillProposals>;
   /** Return what mends a placed skill's file, or edits that held-out work confirms (K3). Raises NotFound, InvalidRequest. */
-  tuneSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null }): Promise<SkillTuning>;
+  tuneSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; read_by_others?: boolean }): Promise<SkillTuning>;
   /** Return the text of a placed skill that the others of its project may read (K4). Raises NotFound, InvalidRequest, Refused. */
   shareSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; description?: string }): Promise<SharedSkill>;
   /** Start to weigh items: the job's report has the `worth` and the `topics` of each, or one of them (W12). */

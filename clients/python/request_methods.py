@@ -572,7 +572,15 @@ class RequestMethods:
 
     @sends(PlaceSkill, PlacedSkill)
     def place_skill(
-        self, name: str, path: str, sha: str, *, cwd: str = "", pools: Sequence[str] = (), by: PlacedBy = "placed"
+        self,
+        name: str,
+        path: str,
+        sha: str,
+        *,
+        cwd: str = "",
+        pools: Sequence[str] = (),
+        by: PlacedBy = "placed",
+        then: PlacedBy = "placed",
     ) -> None:
         """Store that the user placed a draft as a file, or that a skill's file has other bytes (K2). Raises NotFound,
         InvalidRequest."""
@@ -586,7 +594,7 @@ class RequestMethods:
         """Put drafts of skills, and placed ones to retire, in the inbox, as memd does each week (K1, K2)."""
 
     @sends(TuneSkill, SkillTuning)
-    def tune_skill(self, name: str, *, cwd: str = "", pools: Sequence[str] = ()) -> None:
+    def tune_skill(self, name: str, read_by_others: bool = False, *, cwd: str = "", pools: Sequence[str] = ()) -> None:
         """Return what mends a placed skill's file, or edits that held-out work confirms (K3). Raises NotFound,
         InvalidRequest."""
 

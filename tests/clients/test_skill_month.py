@@ -154,7 +154,7 @@ def test_an_edit_needs_held_out_work_K3(month: Month) -> None:
     assert "5 of 2 are needed" in few or "no edit fits" in few
     for day in range(1, 15):
         month.use(day, f"w{day}", f"3.{day}.0")
-    assert "add make bundle as step 2" in month.told("skill", "tune", "ship-version", *month.where)
+    assert "add `make bundle` as step 2" in month.told("skill", "tune", "ship-version", *month.where)
     assert "make bundle" not in month.file.read_text(encoding="utf-8"), "nothing is written without a yes"
     month.asked("skill", "tune", "ship-version", *month.where)
     assert "2. `make bundle`" in month.file.read_text(encoding="utf-8")

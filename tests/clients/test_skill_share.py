@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memd.clients.cli.skill_branch import commit_on_branch, is_tracked
+from memd.clients.cli.skill_branch import commit_on_branch, committed
+from memd.clients.cli.skill_places import write_skill
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Origin
 from tests.clients.conftest import Told
@@ -71,7 +73,7 @@ def test_a_skill_of_a_home_is_shared_on_a_branch_without_private_words_K4(month:
 
     offered = placed(month)["project"]
     assert offered["offered"] and not offered.get("retire") and offered["path"] == str(month.folder / AT)
-    assert "on a branch that is not merged" in month.told("skill", "show", offered["id"][:8], *month.where)
+    assert "on a branch that is not merged" in month.told("skill", "list", *month.where)
     month.told("skill", "propose")
     month.told("skill", "propose")
     assert placed(month)["project"]["offered"], "a branch that waits is no deleted file"
@@ -123,7 +125,8 @@ def test_what_others_may_not_have_is_not_shared_K4(month: Month, tmp_path: Path)
     taken.parent.mkdir(parents=True)
     taken.write_text("another one\n")
     refused = month.memd(*share, *month.where)
-    assert refused.code == 7 and "is taken" in refused.errors and taken.read_text() == "another one\n"
+    assert refused.code == 7 and "has a skill ship-version already" in refused.errors
+    assert taken.read_text() == "another one\n"
 
 
 def test_a_tuned_file_that_others_have_lands_on_a_branch_K3(month: Month) -> None:
@@ -192,19 +195,19 @@ def test_a_branch_has_one_file_more_and_nothing_else_changes_K3(orchard: Path) -
     assert git(orchard, "log", "--format=%s %an", names[0]).splitlines() == ["Add it A", "plant A"]
     after = {path: path.read_bytes() for path in orchard.rglob("*") if path.is_file() and ".git" not in path.parts}
     assert after == before and (orchard / ".git" / "index").read_bytes() == index
-    assert not is_tracked(orchard, orchard / AT)
+    assert committed(orchard, orchard / AT) is None and committed(orchard, orchard / "README.md") is None
 
 
 def test_a_branch_needs_a_commit_and_a_folder_K3(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    with pytest.raises(InvalidRequest, match="no branch can be made"):
+    with pytest.raises(InvalidRequest, match="git rev-parse failed"):
         commit_on_branch(tmp_path, tmp_path / AT, "x", "ship", "Add it")
     (tmp_path / ".agents").write_text("a file\n")
     git(tmp_path, "add", ".agents")
     git(tmp_path, "commit", "-q", "-m", "plant")
     git(tmp_path, "config", "user.name", "A")
     git(tmp_path, "config", "user.email", "a@example.org")
-    with pytest.raises(InvalidRequest, match="is no folder"):
+    with pytest.raises(InvalidRequest, match="git update-index failed"):
         commit_on_branch(tmp_path, tmp_path / AT, "x", "ship", "Add it")
 
 
@@ -228,3 +231,60 @@ def test_a_skill_is_followed_into_another_checkout_K2(month: Month) -> None:
     month.told("skill", "propose")
     (skill,) = placed(month).values()
     assert skill["path"] == str(month.file) and not skill.get("retire")
+
+
+def test_a_tune_of_what_others_have_leaves_private_words_and_own_changes_out_K4(month: Month) -> None:
+    month.asked("skill", "place", "ship-version", *month.where)
+    git(month.folder, "add", AT)
+    git(month.folder, "commit", "-q", "-m", "skill")
+    steps = run(*(text.format("7") for text in RELEASE))
+    for day in range(1, 7):
+        month.work(day, f"m{day}", f"Let us publish Northwind edition {day}", *steps, ("check", "passed"))
+    told = month.told("skill", "tune", "ship-version", *month.where)
+    assert "Northwind" not in told and "yourself" in told
+    (month.folder / "scripts" / "ship.sh").unlink()
+    text = month.file.read_text(encoding="utf-8")
+    month.file.write_text(text + "\nA private note.\n", encoding="utf-8")
+    code, said = answered(month.daemon.environment, "y\n", "skill", "tune", "ship-version", *month.where)
+    assert code == 7 and "not committed" in said and git(month.folder, "branch", "--list", "memd/*") == ""
+    month.file.write_text(text, encoding="utf-8")
+    month.asked("skill", "tune", "ship-version", *month.where)
+    waiting = month.skill()
+    assert waiting["offered"] and not waiting.get("retire"), "what mends it waits"
+    git(month.folder, "merge", "-q", "memd/skill/ship-version-1")
+    month.told("skill", "propose")
+    assert [each["by"] for each in month.skill()["revisions"]] == ["placed", "offered", "user"], (
+        "no held-out work judged"
+    )
+
+
+def test_a_shared_skill_counts_from_when_it_is_there_K2(month: Month) -> None:
+    month.asked("skill", "place", "ship-version", "--personal", *month.where)
+    month.asked("skill", "share", "ship-version", "--description", "Use to release.", *month.where)
+    for day in range(1, 7):
+        month.work(-day, f"m{day}", f"Publish edition {day}", *run(*(text.format("7") for text in RELEASE)))
+    git(month.folder, "merge", "-q", "memd/skill/ship-version-1")
+    month.told("skill", "propose")
+    shared = placed(month)["project"]
+    assert not shared.get("without") and not shared.get("retire")
+    month.use(1, "u1", "2.1.0")
+    assert placed(month)["project"]["uses"] == 1 and not placed(month)["home"].get("uses"), "a use counts once"
+    assert "in your home" in month.told("skill", "show", "ship-version", *month.where), "the user's own comes first"
+
+
+def test_a_file_that_is_no_text_is_not_changed_K4(month: Month) -> None:
+    month.asked("skill", "place", "ship-version", *month.where)
+    month.file.write_bytes(month.file.read_bytes() + "Gr\u00fc\u00dfe".encode("latin-1"))
+    for command in (("share", "--description", "Use to release."), ("tune",)):
+        refused = month.memd("skill", command[0], "ship-version", *command[1:], *month.where)
+        assert refused.code == 2 and "no UTF-8 text" in refused.errors
+
+
+def test_a_link_and_the_mode_of_a_file_stay_K2(tmp_path: Path) -> None:
+    file, link = tmp_path / "real.md", tmp_path / "SKILL.md"
+    file.write_text("old\n")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    write_skill(link, "new\n", sha256(b"old\n").hexdigest())
+    assert link.is_symlink() and file.read_text() == "new\n" and file.stat().st_mode & 0o777 == 0o640
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["SKILL.md", "real.md"]

@@ -27,11 +27,11 @@ def without_gone(file: SkillFile, gone: Sequence[FileStep]) -> str:
     return without_steps(file.text, gone) if 0 < len(gone) < len(file.steps) else ""
 
 
-def mended(file: SkillFile, missed: Collection[str], work: PoolWork) -> Mending:
+def mended(file: SkillFile, missed: Collection[str], work: PoolWork, is_own: bool) -> Mending:
     """Return what mends a description. `missed`: first turns of the work that did the steps, of a skill that nobody
-    ever called and that was not changed yet; empty for others."""
+    ever called and that was not changed yet; empty for others; `is_own`: memd wrote the file as it is."""
     quoted = quoted_asks(file.text)
-    lost = [ask for ask in quoted if not work.has_asked(ask)] if work.is_whole else []
+    lost = [ask for ask in quoted if not work.has_asked(ask)] if work.is_whole and is_own else []
     if lost:
         kept = [ask for ask in quoted if ask not in lost]
         why = f"it quotes {len(lost)} of your requests that no session has any more"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ....protocol.instant import micros
-from ....protocol.operation import AnyOperation, Invalidated, SkillRevised
+from ....protocol.operation import AnyOperation, Invalidated, RevisedBy, SkillRevised
 from ....protocol.record import LIVE, Record
 from ....protocol.skills import PlacedSkill, SkillRevision, SkillUse
 from ....stages.batch import PERSONAL
@@ -43,21 +43,24 @@ class PlacedSkills:
     def told(self, record: Record, works: Mapping[str, PoolWork]) -> PlacedSkill:
         """Return a skill with its statistics. `works`: the work of the pools that count for it."""
         states = self._stores.skills.states(record.id)
+        there = [each for each in states if each.what.by != "offered"]
         work = works.get(states[0].what.pool or record.pool)
         path = self.path(record, works)
         file = read_skill(path)
-        history = sorted(self._uses(record, works, file, states[0].at), key=lambda use: use.at)
+        history = sorted(self._uses(record, works, file, there[0].at), key=lambda use: use.at) if there else []
         real = used(history)
         revisions = [SkillRevision(sha=each.what.sha, by=each.what.by, at=each.at) for each in states]
         stands, fell = rung(history, revisions)
         gone = gone_steps(file, work.known, work.root) if work and work.root else []
-        since = max([states[0].at, *(use.at for use in real[-1:])])
+        since = max([states[-1].at if not there else there[0].at, *(use.at for use in real[-1:])])
         idle = sum(micros(entry.opened.at) > since for entry in work.sessions) if work else 0
         without = missed(history, revisions)
-        is_changed = len({each.sha for each in revisions if each.sha}) > 1
-        turns = [use.turn for use in without if not is_changed]
-        mend = mended(file, turns, work) if work and file.text and not gone else Mending()
-        is_offered = not file.sha and all(each.by == "offered" for each in revisions)
+        shas = {each.what.sha for each in there if each.what.sha}
+        turns = [use.turn for use in without if len(shas) == 1]
+        is_own = any(each.what.sha == file.sha and each.what.by != "user" for each in states)
+        is_offered = revisions[-1].by == "offered" and revisions[-1].sha != file.sha
+        is_settled = work is not None and file.text and not gone and not is_offered
+        mend = mended(file, turns, work, is_own) if work and is_settled else Mending()
         return PlacedSkill(
             id=record.id,
             pool=record.pool,
@@ -80,9 +83,10 @@ class PlacedSkills:
         )
 
     def _uses(self, record: Record, works: Mapping[str, PoolWork], file: SkillFile, since: int) -> Iterator[SkillUse]:
-        """Yield the uses of a skill: in its project, or in every pool for one in the user's home."""
+        """Yield the uses of a skill: in its project; of one in the home in every pool without one of its name."""
         for pool, work in works.items():
-            if record.pool in (pool, PERSONAL):
+            other = self._stores.records.holding_key(pool, record.key) if record.pool != pool else ""
+            if record.pool == pool or (record.pool == PERSONAL and not other):
                 yield from uses(work.named(), name_of(record), file.own(work.subs), since)
 
     def path(self, record: Record, works: Mapping[str, PoolWork]) -> Path:
@@ -98,14 +102,13 @@ class PlacedSkills:
         """Yield what the files tell that memd does not know yet: other bytes, or that a file is gone."""
         for record in self.records():
             states = [each.what for each in self._stores.skills.states(record.id)]
-            offered = {each.sha for each in states if each.by == "offered"}
+            known: dict[str, RevisedBy] = {each.sha: each.then if each.by == "offered" else each.by for each in states}
             last = next((each.sha for each in reversed(states) if each.by != "offered"), None)
             sha = read_skill(self.path(record, works)).sha
             if sha == UNREADABLE.sha or (last is None and not sha):
                 continue
             if sha != last:
-                by = "user" if sha not in offered else "placed" if last is None else "tuned"
-                yield SkillRevised(record=record.id, sha=sha, by=by)
+                yield SkillRevised(record=record.id, sha=sha, by=known.get(sha, "user") if sha else "user")
             elif not sha:  # gone at the look before, too: no checkout in between
                 yield Invalidated(id=record.id, valid_to="", reason="the user deleted the skill's file")
 

@@ -21,7 +21,7 @@ from .instructions import instructions, names_step
 from .mining import Procedure, procedures
 from .project_files import known_words
 from .rendering import RenderedProcedure, draft
-from .request_words import is_quote, quotable, trigger_words
+from .request_words import is_quote, quotable, repeats, trigger_words
 from .shown_words import Known
 from .steps import SubCommands
 from .units import SessionEvents, WorkUnit, first_said, work_units
@@ -101,10 +101,23 @@ class PoolWork:
         inside = [unit.asks[0].text for unit in units if unit.turns[0] in turns]
         return inside, [unit.asks[0].text for unit in units if unit.turns[0] not in turns]
 
-    def requests(self, turns: Collection[str]) -> tuple[str, ...]:
-        """Return what a description may quote of the requests that began the units of these first turns."""
-        inside, others = self.asks(turns)
+    def requests(self, turns: Collection[str], unseen: Collection[str] = ()) -> tuple[str, ...]:
+        """Return what a description may quote of the requests that began the units of these first turns. `unseen`: of
+        units that decide nothing here."""
+        inside, _ = self.asks(turns)
+        _, others = self.asks({*turns, *unseen})
         return quotable(inside, trigger_words(inside, others))
+
+    def repeats_private(self, text: str) -> bool:
+        """Whether a text has words of a request of a private session."""
+        private = self._private
+        asks = (ask.text for unit in self.units if unit.document in private for ask in unit.asks)
+        return any(repeats(text, ask) for ask in asks)
+
+    @cached_property
+    def _private(self) -> frozenset[str]:
+        """The sessions that are private."""
+        return frozenset(each.opened.document for each in self.sessions if each.opened.origin.visibility == "private")
 
     @property
     def is_whole(self) -> bool:
@@ -113,8 +126,7 @@ class PoolWork:
 
     def has_asked(self, quote: str, *, in_private: bool = True) -> bool:
         """Whether a session has the request that a description quotes, without `in_private` one that is not private."""
-        private = {entry.opened.document for entry in self.sessions if entry.opened.origin.visibility == "private"}
-        asks = (ask for unit in self.units if in_private or unit.document not in private for ask in unit.asks)
+        asks = (ask for unit in self.units if in_private or unit.document not in self._private for ask in unit.asks)
         return any(is_quote(quote, ask.text) for ask in asks)
 
     def forbidden(self, procedure: Procedure) -> str:

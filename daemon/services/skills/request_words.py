@@ -53,7 +53,7 @@ def quoted(ask: str, common: Sequence[str] = ()) -> str:
     """Return the first sentence of a user's turn as it may stand in a file that agents obey, "" for none. `common`:
     compounds that may stay."""
     sentence = _SENTENCE_END.split(ask.strip(), maxsplit=1)[0]
-    words = list(_told(sentence.split(), common))
+    words = list(_told(_unmarked(sentence).split(), common))
     text = " ".join(words)
     is_clean = all(unicodedata.category(letter) not in ("Cf", "Cc", "Co", "Cn") for letter in text)
     is_short = len(text) <= ASK_LENGTH and len([word for word in words if word != LEFT_OUT]) >= ASK_WORDS
@@ -63,8 +63,27 @@ def quoted(ask: str, common: Sequence[str] = ()) -> str:
 
 def is_quote(quote: str, ask: str) -> bool:
     """Whether a quote is of a request; "…" stands for any words."""
-    parts = [re.escape(" ".join(part.split())) for part in quote.split(LEFT_OUT)]
-    return re.search(".*?".join(parts), " ".join(ask.split())) is not None
+    words, place = _unmarked(" ".join(ask.split())), 0
+    for part in quote.split(LEFT_OUT):
+        part = " ".join(part.split())
+        place = words.find(part, place)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
+
+
+def repeats(text: str, ask: str) -> bool:
+    """Whether a text has three words of a request in a row."""
+    words = [word.casefold() for word in _WORD.findall(ask)]
+    runs = {tuple(words[place : place + 3]) for place in range(len(words) - 2)}
+    said = [word.casefold() for word in _WORD.findall(text)]
+    return any(tuple(said[place : place + 3]) in runs for place in range(len(said) - 2))
+
+
+def _unmarked(text: str) -> str:
+    """Return a text with other quotation marks, because a description puts a quote in double ones."""
+    return text.replace('"', "'")
 
 
 def _told(words: Sequence[str], common: Sequence[str]) -> Iterator[str]:

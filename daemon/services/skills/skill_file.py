@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from ....protocol.errors import InvalidRequest
 from ....protocol.shell_text import commands
 from .shown_words import Known
 from .steps import StepSeen, SubCommands, command_steps
@@ -54,6 +55,16 @@ class SkillFile(NamedTuple):
     def own(self, subs: SubCommands) -> tuple[str, ...]:
         """Return the names of the own steps in a pool's work, in order."""
         return tuple(dict.fromkeys(each.step.name for each in self.named(subs) if each.step.own))
+
+
+def whole_text(path: Path, file: SkillFile) -> str:
+    """Return the text of a file that is to be changed. Raises InvalidRequest for one that memd can't write back."""
+    if not file.text:
+        hint = "a skill on a branch is there once you merged it; `memd skill show NAME` tells"
+        raise InvalidRequest(f"{path} is not there, is empty, or can't be read", hint=hint)
+    if "\ufffd" in file.text or len(file.text.encode()) >= BYTES:
+        raise InvalidRequest(f"{path} is no UTF-8 text, or longer than 1 MiB", hint="change it yourself")
+    return file.text
 
 
 GONE, UNREADABLE = SkillFile("", ""), SkillFile("?", "")

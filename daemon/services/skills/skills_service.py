@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,8 +48,8 @@ from .instructions import stated_in
 from .mining import Procedure
 from .placed_skills import KEY, PlacedSkills, name_of
 from .pool_work import PoolWork, pool_works
-from .shared_text import shared_text
-from .skill_file import read_skill
+from .shared_text import Requests, shared_text
+from .skill_file import read_skill, whole_text
 from .skill_proposals import OwnSteps, SkillProposer, is_rejected, is_same, own_digests
 from .skill_record import skill_record
 from .skill_text import skill_text, why_refused
@@ -144,6 +145,8 @@ class SkillsService(Service):
         """Return the record of a placed skill by name or beginning of its id. Raises NotFound."""
         wanted = name.strip().lower()
         found = [each for each in self._records(caller.scope) if _is_named(name_of(each), each.id, wanted)]
+        if len(found) > 1 and len(own := [each for each in found if each.pool == PERSONAL]) == 1:
+            return own[0]  # the user's own comes first
         if len(found) != 1:
             problem = "several skills are named" if found else "no skill is placed under the name"
             raise NotFound(f"{problem} {name!r}", hint="`memd skill list` shows them")
@@ -170,13 +173,15 @@ class SkillsService(Service):
         """Return the record of a skill that has other bytes, and the operations that store it; of one that was shared
         the record of its copy for the project."""
         if request.by != "offered" or request.path == str(self._placed.path(record, works)):
-            return record, [SkillRevised(record=record.id, sha=request.sha, by=request.by), *self._accepted(record)]
+            revised = SkillRevised(record=record.id, sha=request.sha, by=request.by, then=request.then)
+            return record, [revised, *self._accepted(record)]
         first = self._stores.skills.states(record.id)[0].what
         pool = _pool_of(request, first.pool)
         copy, operations = self._record(
             pool, Path(request.path), f"the user shared their skill {record.id[:8]}", record.id
         )
-        return copy, [*operations, msgspec.structs.replace(first, record=copy.id, sha=request.sha, by="offered")]
+        offered = msgspec.structs.replace(first, record=copy.id, sha=request.sha, by="offered", then="placed")
+        return copy, [*operations, offered]
 
     def _accepted(self, record: Record) -> Iterator[ChangeDecided]:
         """Yield the decisions of what was proposed about a placed skill."""
@@ -262,7 +267,7 @@ class SkillsService(Service):
         record = self._named(request.name, caller)
         works = pool_works(self._stores, caller)
         work = works.get(self._stores.skills.states(record.id)[0].what.pool)
-        return Tuner(self._placed.told(record, works), work, self._encode()).tuned()
+        return Tuner(self._placed.told(record, works), work, self._encode(), request.read_by_others).tuned()
 
     def share(self, request: ShareSkill, caller: Caller) -> SharedSkill:
         """Return the text of a skill for its project. Raises NotFound, InvalidRequest, Refused."""
@@ -274,9 +279,9 @@ class SkillsService(Service):
             raise Refused("a skill can only be shared with the project in which its work was done", hint=hint)
         told, work = self._placed.told(record, works), works[pool]
         file = read_skill(Path(told.path))
-        if not file.text:
-            raise InvalidRequest(f"{told.path} can't be read", hint="`memd skill show NAME` tells where it lies")
-        shared = shared_text(file.text, request.description, lambda ask: work.has_asked(ask, in_private=False))
+        text = whole_text(Path(told.path), file)
+        requests = Requests(partial(work.has_asked, in_private=False), work.repeats_private)
+        shared = shared_text(text, request.description, requests, work.known)
         return SharedSkill(skill=told, text=shared.text, sha=file.sha, left_out=shared.left_out)
 
     # --- the inbox -------------------------------------------------------------------------------------------------
