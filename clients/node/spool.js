@@ -7,7 +7,7 @@ import path from "node:path";
 import { MemdError } from "./errors.js";
 
 const BEGAN = Math.floor(Date.now() / 1000);
-const LIMIT_MS = 10000;
+const LIMIT_MS = 30000;
 
 /** Stores a `capture` or a `remember`, synced. Rejects with MemdError. `program`: the name or path of `memd`. */
 export function append(folder, request, program, env) {

@@ -164,7 +164,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
             printf '%s' "$__memd_lines_out" 2>/dev/null >>"$__memd_spool"
         else
             __memd_pending+=$__memd_lines_out
-            __memd_hand_over 1
+            __memd_hand_over 5
         fi
     }
 

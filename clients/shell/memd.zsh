@@ -138,7 +138,7 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/syst
         done
         if [[ -n $__memd_pending ]] || ((__memd_handed_over)); then
             __memd_pending+=$lines
-            __memd_hand_over 1
+            __memd_hand_over 5
         elif [[ -n $lines ]]; then
             __memd_append $lines
         fi

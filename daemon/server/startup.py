@@ -47,7 +47,7 @@ from ..services.links.links_service import LinksService
 from ..services.maintenance.maintenance_service import MaintenanceService
 from ..services.map.map_service import MapService
 from ..services.policy.policy_service import PolicyService
-from ..services.pools.identity import Identity
+from ..services.pools.identity import WRITE_S, Identity
 from ..services.pools.pools_service import FolderPools, PoolOpening, PoolsService
 from ..services.profile.echo_ledger import EchoLedger
 from ..services.profile.profile_service import ProfileService
@@ -121,7 +121,7 @@ class Daemon:
             core,
             lambda: capture.writer,
             pool_of=lambda cwd: folder_pools.of(cwd, None)[-1],
-            root_of=lambda cwd: identity.probe(cwd).folder,
+            root_of=lambda cwd: identity.probe(cwd, WRITE_S).folder,
         )
         roles = Roles(stores, policy, core.directory.named, folder_pools.of)
         self._authorisation = authorisation = Authorisation(

@@ -163,8 +163,15 @@ class Member:
         return Record(id=id, pool=self.pool, kind="note", content=text, description=text, provenance=provenance)
 
     def forget(self, text: str) -> None:
-        """Forget a statement for good."""
-        state = self.client.forget([self.ids.pop(text)])
+        """Forget a statement for good, once no other job runs."""
+        end, id = time.monotonic() + WAIT_S, self.ids.pop(text)
+        while True:
+            try:
+                state = self.client.forget([id])
+                break
+            except Unavailable:
+                assert time.monotonic() < end
+                time.sleep(0.05)
         while state.state == "running":
             time.sleep(0.01)
             state = self.client.job(state.id)

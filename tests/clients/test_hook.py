@@ -109,10 +109,14 @@ def test_what_the_hook_asks_is_what_the_protocol_says(home: dict[str, str], serv
 
 # --- whatever happens, the agent goes on --------------------------------------------------------------------------
 def quiet(host: Host, reason: str) -> None:
-    """A turn prints nothing, ends well, and is counted with its reason (P-3, U6)."""
-    before = host.skips
-    assert host.call("UserPromptSubmit", prompted("What was it?")) == ""
-    assert host.skips == before + 1
+    """A turn prints nothing, ends well, and is counted with its reason (P-3, U6). A turn that the machine was too busy
+    for is run again."""
+    for _ in range(20):
+        before = host.skips
+        assert host.call("UserPromptSubmit", prompted("What was it?")) == ""
+        assert host.skips == before + 1
+        if any(reason in each for each in host.reasons):
+            break
     assert any(reason in each for each in host.reasons), host.reasons
 
 
@@ -240,7 +244,7 @@ def test_the_count_of_skips_does_not_grow_for_ever_P20(home: dict[str, str]) -> 
     file.write_bytes((json.dumps({"at": 1.0, "agent": "a", "event": "e", "reason": "r"}) + "\n").encode() * 2000)
     quiet(host, "never started")
     assert file.stat().st_size <= 64 * 1024
-    assert host.skips == 1
+    assert host.skips_but_late == 1
 
 
 # --- five turns -----------------------------------------------------------------------------------------------------
@@ -305,7 +309,7 @@ def test_it_runs_on_the_bare_interpreter_of_each_version(home: dict[str, str], v
     command = [python, *program.command(host.places, "claude-code")[1:], "UserPromptSubmit"]
     done = subprocess.run(command, input=json.dumps(prompted("x")).encode(), capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert host.skips == 1
+    assert host.skips_but_late == 1
 
 
 def test_the_places_are_those_of_the_home_it_was_installed_for(home: dict[str, str], here: Places) -> None:

@@ -82,9 +82,9 @@ class Identity:
         alias = self._aliases.get(of_checkout(checkout))
         return tuple(root for root, _ in self._repositories(alias.pool) if root) if alias else ()
 
-    def probe(self, cwd: str) -> RepoEvidence:
-        """Return a folder's evidence for a question, at once or within `READ_S`."""
-        return self._probe.probe(cwd, READ_S)
+    def probe(self, cwd: str, wait_s: float = READ_S) -> RepoEvidence:
+        """Return a folder's evidence, at once or within so many seconds."""
+        return self._probe.probe(cwd, wait_s)
 
     def place(self, cwd: str, hint: Repository | None = None, *, wait_s: float = WRITE_S) -> PoolIdentity:
         """Return the identity of a folder, or of the hint of a client on another machine.
