@@ -10,7 +10,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,13 @@ def test_what_the_hook_asks_is_what_the_protocol_says(home: dict[str, str], serv
 
 
 # --- whatever happens, the agent goes on --------------------------------------------------------------------------
+def until(test: Callable[[], bool]) -> None:
+    """Try until it is so: a profile that is rendered again in between is another one."""
+    end = time.monotonic() + 90
+    while not test():
+        assert time.monotonic() < end
+
+
 def quiet(host: Host, reason: str) -> None:
     """A turn prints nothing, ends well, and is counted with its reason (P-3, U6). A turn that the machine was too busy
     for is run again."""
@@ -253,9 +261,12 @@ def test_five_turns_of_a_host_that_keeps_what_is_printed_Q1(running: RunningDaem
     context: list[str] = []
 
     def turn(number: int) -> None:
-        context.append(claude.inject("UserPromptSubmit", prompted(f"turn {number}", session_id="five")))
-        with running.client() as client:
-            assert client.profile(cwd="/").text in context, f"turn {number}"
+        def stands() -> bool:
+            context.append(claude.inject("UserPromptSubmit", prompted(f"turn {number}", session_id="five")))
+            with running.client() as client:
+                return client.profile(cwd="/").text in context
+
+        until(stands)
 
     context.append(claude.inject("SessionStart", started(session_id="five")))
     turn(1)
@@ -278,7 +289,7 @@ def test_five_turns_of_a_host_that_forgets_what_is_printed_Q1(running: RunningDa
                 client.remember("I prefer helix over vim.")
             running.settle()
         with running.client() as client:
-            assert host.inject("before_agent_start", PI_TURN) == client.profile(cwd="/").text
+            until(lambda: host.inject("before_agent_start", PI_TURN) == client.profile(cwd="/").text)
 
 
 VALUES = st.recursive(
