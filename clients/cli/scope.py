@@ -1,4 +1,4 @@
-"""`memd scope`, `memd leave`, `memd pools`, `memd agent`: pools, and the pool of a folder, a record or an agent."""
+"""`memd scope`, `memd leave`, `memd pools`: pools, and the pool of a folder or a record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import typer
 
 from ...protocol.errors import InvalidRequest, Refused
 from ...protocol.event import Visibility
-from ...protocol.record import LIVE
 from ...protocol.reply import PoolList
 from ...protocol.scope import Bound, Left, RecordsMoved, Scope
 from ..hooks.session_pulls import stop_pulling
@@ -28,8 +27,6 @@ scope_app = typer.Typer(
     epilog="Example: `memd scope why` in a project's folder.",
 )
 app.add_typer(scope_app, name="scope")
-agent_app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
-app.add_typer(agent_app, name="agent")
 
 PERSONAL = "personal"
 ID_FILE = ".memd-id"
@@ -272,57 +269,3 @@ def _pool_lines(listed: PoolList) -> Iterator[str]:
         title += ", a folder without a project" if pool.pool.startswith(UNBOUND) else ""
         counts = styled(status_counts(pool.counts) or "empty", "dim")
         yield f"{styled(f'{pool_argument(pool.pool):<{longest}}', 'cyan')}{title}  {counts}"
-
-
-@agent_app.callback()
-def agents(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List agents with their own memory, or create one.
-
-    \b
-    Examples:
-      memd agent
-      memd agent add reviewer --role "reviews pull requests" -p security -p cost
-      memd recall "what went wrong in reviews" --agent reviewer
-    """
-    if context.invoked_subcommand:
-        return
-    with CommandAnswer("agent", as_json) as answer, reach() as client:
-        agents = PoolList(pools=tuple(pool for pool in client.pools().pools if pool.pool.startswith("agent/")))
-        answer.give(agents, _agent_lines(agents))
-
-
-@agent_app.command()
-def add(
-    name: Annotated[str, typer.Argument(help="The agent's name in its sessions.")],
-    role: Annotated[str, typer.Option(help="Its role, in a few words.")] = "",
-    perspective: Annotated[
-        list[str] | None,
-        typer.Option("--perspective", "-p", help="A concern of the agent, with keywords if you like; repeatable."),
-    ] = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Create an agent's memory, or change its role and perspectives.
-
-    From then on memd stores what the agent says in its own memory, and what you say in yours. A recall under a
-    perspective also searches its keywords.
-
-    \b
-    Example:
-      memd agent add reviewer --role "reviews pull requests" -p security -p cost
-      memd agent add reviewer -p "security: cve, auth, token" -p "cost: price, quota"
-    """
-    with CommandAnswer("agent add", as_json) as answer, reach() as client:
-        agent = client.open_agent(name, role=role, perspectives=perspective or ())
-        outcome = "now has its own memory" if agent.new else "changed"
-        concerns = f"; perspectives: {', '.join(map(plain, agent.perspectives))}" if agent.perspectives else ""
-        answer.give(agent, [f"{styled(plain_name(agent.pool), 'bold')} {outcome}{concerns}"])
-
-
-def _agent_lines(agents: PoolList) -> Iterator[str]:
-    if not agents.pools:
-        yield "no agent has its own memory; to create one: `memd agent add NAME`"
-    for agent in agents.pools:
-        held = count(sum(agent.counts.get(status, 0) for status in LIVE), "record")
-        role = f" · {plain_name(agent.role)}" if agent.role else ""
-        concerns = f" · {', '.join(map(plain, agent.perspectives))}" if agent.perspectives else ""
-        yield f"{styled(plain_name(agent.pool), 'bold')}{role}{concerns} · {held}"

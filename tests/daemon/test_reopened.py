@@ -14,7 +14,7 @@ from memd.daemon.projections.inbox import proposal_id
 from memd.daemon.services.corrections.inbox_service import InboxService
 from memd.protocol.corrections import Decide, ListInbox, ProposeForget, Reopen
 from memd.protocol.errors import InvalidRequest, NotFound
-from memd.protocol.operation import AnyOperation, ChangeDecided, ChangeProposed, Invalidated, Merged, Pinned
+from memd.protocol.operation import AnyOperation, ChangeDecided, ChangeProposed, Invalidated, Merged, Pinned, Updated
 from memd.protocol.record import Evidence, Record, Span
 from tests.conftest import EXAMPLES
 from tests.daemon.living import AT, WHY, Running, added
@@ -193,6 +193,20 @@ def test_a_rejected_proposal_is_open_again_and_a_shown_record_hidden_again_G7(de
     assert desk.records() == before and before["id7"].status == "hidden"
     desk.decide([hidden], False)
     assert desk.records()["id7"].status == "active", "it comes back as it was before the agent hid it"
+
+
+def test_a_remembered_statement_that_memd_refined_since_is_hidden_again_G7(desk: Desk) -> None:
+    desk.stores.commit([added(20, status="provisional")])
+    (hidden,) = desk.service.propose(ProposeForget(ids=("id20",), hide=True)).ids
+    desk.decide([hidden], False)
+    shown = desk.stores.records.get("id20")
+    assert shown is not None and shown.status == "provisional"
+    refined = msgspec.structs.replace(shown, status="active", rev=shown.rev + 1)
+    desk.stores.commit([Updated(record=refined, decision=WHY)])
+    desk.reopen(hidden)
+    assert desk.records()["id20"].status == "hidden"
+    desk.decide([hidden], False)
+    assert desk.records()["id20"].status == "active"
 
 
 def test_a_record_that_the_user_pinned_since_stays_shown_G7(desk: Desk) -> None:

@@ -29,7 +29,7 @@ from ...projections.inbox import PendingProposal
 from ...projections.record_reducer import TAKEN_BACK
 from ...projections.stores import Stores
 from ..record_history import entries, versions
-from .hiding import may_hide
+from .hiding import hide, may_hide
 from .undo import standing
 
 
@@ -100,7 +100,7 @@ def _unrejected(stores: Stores, proposal: ChangeProposed) -> list[AnyOperation]:
 
 def _hidden_again(stores: Stores, proposal: ChangeProposed, record: Record) -> Hidden | None:
     """Return the operation that hides a record again that the rejection showed; None if it did not, or if the record
-    changed since."""
+    changed since. A provisional record that the worker refined meanwhile counts as unchanged."""
     for entry in entries(stores, record.id, newest_first=True):
         shown = entry.operation
         if not isinstance(shown, Unhidden) or shown.documents:
@@ -108,15 +108,16 @@ def _hidden_again(stores: Stores, proposal: ChangeProposed, record: Record) -> H
         decision, first = stores.journal.get(entry.seq - 1), stores.journal.get(shown.hidden)
         if decision is None or decision.operation != ChangeDecided(id=proposal.id, accepted=False):
             return None
-        if first is None or not isinstance(first.operation, Hidden) or standing(record) not in shown.after:
+        if first is None or not isinstance(first.operation, Hidden) or not _is_as(record, shown.after):
             return None
-        before, after = (_of(record, shifts) for shifts in (first.operation.before, first.operation.after))
-        return Hidden(documents=(), before=before, after=after)
+        return hide([record])
     return None
 
 
-def _of(record: Record, shifts: tuple[Shift, ...]) -> tuple[Shift, ...]:
-    return tuple(shift for shift in shifts if shift.id == record.id)
+def _is_as(record: Record, shifts: tuple[Shift, ...]) -> bool:
+    """Return whether a record still has the state of one of these shifts, refined or not."""
+    unrefined = standing(record, "provisional") if record.status == "active" else None
+    return standing(record) in shifts or unrefined in shifts
 
 
 def _unaccepted(stores: Stores, proposal: ChangeProposed) -> list[AnyOperation]:
