@@ -93,7 +93,7 @@ def leaving(exported: ExportedRecord, shareable: bool) -> ExportedRecord:
     )
     changes = exported.changes
     if shareable:
-        outgoing = msgspec.structs.replace(outgoing, learnings={}, artifacts=())
+        outgoing = msgspec.structs.replace(outgoing, learnings={}, relates_to=(), artifacts=())
         changes = tuple(msgspec.structs.replace(change, by="", decision=None, reason="") for change in changes)
     return ExportedRecord(record=outgoing, changes=changes)
 

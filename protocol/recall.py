@@ -85,7 +85,8 @@ class Belief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Linked(msgspec.Struct, frozen=True, kw_only=True):
-    """An edge 1 or 2 `hops` away from a hit, through the thing `via` (R8)."""
+    """A record 1 or 2 `hops` away from a hit: an edge through the thing `via` (R8), or what the hit with the id `via`
+    relates to (O4)."""
 
     record: Record
     hops: int

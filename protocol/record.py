@@ -49,6 +49,9 @@ TYPES = (
 LEARNINGS = 12
 """Most perspectives under which a record teaches something."""
 
+RELATED, RELATED_AT = 5, 0.6
+"""Most records that a record with learnings relates to, and their least similarity in [0, 1]."""
+
 QUOTE_LIMIT = 500
 """Maximum length of a record's quote in characters."""
 
@@ -132,6 +135,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     `key`: exact key of a fact (`prefers.indentation`), or `subject predicate object` of an edge; else "".
     `aliases`: two names of one thing that the clause states, as it writes them; a question with one finds the other.
     `copy_of`: the record of another pool that the user copied.
+    `learnings`: by perspective, what it teaches; `relates_to`: ids of the records near it when it was made (O4).
     `tags`: the clause type first (`decision`, `lesson`, …), then keywords. `placed`: the user chose its pool.
     `injection`: score of the injection model in [0, 1], None if it never read the record (W5).
     """
@@ -150,6 +154,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     learnings: dict[str, str] = {}
+    relates_to: tuple[str, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
     language: str = "en"
     valid_from: str = ""

@@ -34,8 +34,8 @@ KEY_FILE = "placeholder.key"
 KEY_BYTES = 32
 
 IDENTIFIERS = frozenset(
-    "after agent author by cwd document folder host id ids key name names path pool pools recall record remote rev "
-    "root root_commit roots session source sources superseded_by supersedes turn".split()
+    "after agent author by cwd document folder host id ids key name names path pool pools recall record relates_to "
+    "remote rev root root_commit roots session source sources superseded_by supersedes turn".split()
 )
 """Fields whose text is compared with other texts; all other text is free."""
 

@@ -12,7 +12,7 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
 from ...protocol.profile import ProfileText
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, Belief, Heard, Hit, Linked, Recalled, TaskOutcome
-from ...protocol.record import LIVE, TYPES
+from ...protocol.record import LIVE, TYPES, Record
 from ...protocol.scope import check_agent
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, here, instant
@@ -98,7 +98,7 @@ def recalled_lines(recalled: Recalled, explain: bool = False, perspective: str =
             yield ""
         is_hit = isinstance(result, Hit)
         yield from hit_lines(number, result, explain) if is_hit else heard_lines(number, result, explain)
-        if isinstance(result, Hit) and (taught := result.record.learnings.get(perspective)):
+        if isinstance(result, Hit) and (taught := _taught(result.record, perspective)):
             yield from wrapped(f"for {plain(perspective)}: {plain(taught)}", "   ")
         if isinstance(result, Hit) and result.details:
             id = short(result.record.id)
@@ -164,6 +164,12 @@ def _principle_lines(principles: Sequence[Hit]) -> Iterator[str]:
     for principle in principles:
         record = principle.record
         yield from wrapped(f"{plain(record.description)} · {short(record.id)}", " " * 4, "  ")
+
+
+def _taught(record: Record, perspective: str) -> str:
+    """What a record teaches under a perspective in other words than its own."""
+    words = record.learnings.get(perspective, "")
+    return "" if words == record.description else words
 
 
 def _linked_lines(linked: Sequence[Linked]) -> Iterator[str]:

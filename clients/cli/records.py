@@ -189,6 +189,7 @@ def record_lines(record: Record) -> Iterator[str]:
         "used": count(record.signal.access_count, "time") if record.signal.access_count else "",
         "review": reviewed(record),
         "teaches": learnings(record),
+        "relates to": ", ".join(short(id) for id in record.relates_to),
         "proven by": "; ".join(artifacts(record)),
         "visible to": "" if source.visibility == "private" else source.visibility,
         "copy of": short(record.copy_of) if record.copy_of else "",

@@ -694,6 +694,7 @@ export interface MemoryRecord {
   tags?: string[];
   aliases?: string[];
   learnings?: { [name: string]: string };
+  relates_to?: string[];
   artifacts?: Artifact[];
   language?: string;
   valid_from?: string;

@@ -17,12 +17,13 @@ def limited(record: Record, caller: Caller, records: RecordReader) -> Record:
     if caller.knows is None:
         return record
     provenance = record.provenance
-    linked = permitted_ids((*record.supersedes, record.superseded_by), caller, records)
+    linked = permitted_ids((*record.supersedes, record.superseded_by, *record.relates_to), caller, records)
     supersedes = tuple(id for id in record.supersedes if id in linked)
     evidence = tuple(item for item in provenance.evidence if may_read(caller, item.span.document, item.span.turn))
     return replace(
         record,
         supersedes=supersedes,
+        relates_to=tuple(id for id in record.relates_to if id in linked),
         superseded_by=record.superseded_by if record.superseded_by in linked else "",
         provenance=replace(provenance, evidence=evidence),
     )

@@ -89,6 +89,7 @@ def reworded(before: Record, captured: Captured) -> Record:
         tags=own_tags(before.tags, words),
         aliases=names_of(words),
         learnings={},  # they come from the earlier words
+        relates_to=(),
         status="active",
         confidence=1.0,
         key="",

@@ -31,6 +31,7 @@ from ...storage.archive import Archive
 from ..write_thread import Writer
 from . import pin_conflicts
 from .copied_turns import CopiedTurns
+from .lesson_cues import taught
 from .proposals import operations_of, stale
 from .reembedding import EmbeddingModels
 from .worker_messages import Conflicts, DistilItems, Distillate, Embedded, EmbedTexts, JudgeCandidates, Judged
@@ -357,7 +358,10 @@ class DistillationLoop:
                 return again
             standing = [_unsure(p) if p.record.id in again else p for p in proposals]
             spared = [pin_conflicts.spare(self._stores, p) for p in standing]
-            operations: list[AnyOperation] = operations_of(self._stores, [p for p, _ in spared], self._judge_of())
+            judge = self._judge_of()
+            operations: list[AnyOperation] = operations_of(
+                self._stores, [p for p, _ in spared], lambda record: taught(self._stores, judge(record))
+            )
             coming = [operation.record.id for operation in operations if isinstance(operation, Added | Updated)]
             conflicts = [conflict for p, pairs in spared for conflict in (*p.conflicts, *pairs)] + list(end[1].found)
             self._stores.vector_store.put(vectors)

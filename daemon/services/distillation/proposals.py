@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from ....protocol.operation import Added, AnyOperation, Decision, Merged, Neighbour, Updated
-from ....protocol.record import LEARNINGS, LIVE, Record
+from ....protocol.record import LEARNINGS, LIVE, RELATED, RELATED_AT, Record
 from ....stages.batch import Proposal
 from ...projections.placement import Placing, visible_to
 from ...projections.stores import Stores
@@ -50,7 +50,8 @@ def operations_of(
     """Return the operations of proposals, in order, without those that exist. `judged`: marks new records."""
     known = stores.records.many({p.record.id for p in proposals} | {p.target for p in proposals if p.target} - {""})
     lessons = _lessons(proposals, known)
-    teaching = tuple(_teaching(known, lessons))  # first: what follows changes a record that teaches it
+    decisions = {proposal.target or proposal.record.id: proposal.decision for proposal in proposals}
+    teaching = tuple(_teaching(known, lessons, decisions))  # first: what follows changes a record that teaches it
     known |= {update.record.id: update.record for update in teaching}
     operations: list[AnyOperation] = [*teaching]
     made: dict[str, Record] = {}
@@ -68,10 +69,10 @@ def operations_of(
             if placing.may_rest(target, proposal.evidence):
                 operations.append(Merged(id=target.id, evidence=proposal.evidence, decision=decision))
             elif before is None:  # the same statement of a pool that this one must not see
-                record = made[record.id] = judged(record)
+                record = made[record.id] = _related(judged(record), proposal.decision)
                 operations.append(Added(record=record, decision=msgspec.structs.replace(decision, action="add")))
         elif before is None:
-            record = made[record.id] = judged(record)
+            record = made[record.id] = _related(judged(record), proposal.decision)
             operations.append(Added(record=record, retires=proposal.retires, decision=decision))
         elif _takes_its_place(stores, before, decision):
             changed = msgspec.structs.replace(
@@ -80,6 +81,7 @@ def operations_of(
                 review=before.review,
                 layer=before.layer,
                 learnings=before.learnings,
+                relates_to=before.relates_to,
                 artifacts=before.artifacts,
             )
             if before.placed:
@@ -103,18 +105,31 @@ def _lessons(proposals: Sequence[Proposal], known: Mapping[str, Record]) -> dict
     return lessons
 
 
-def _teaching(known: Mapping[str, Record], lessons: Mapping[str, dict[str, str]]) -> Iterator[Updated]:
+def _teaching(
+    known: Mapping[str, Record], lessons: Mapping[str, dict[str, str]], decisions: Mapping[str, Decision]
+) -> Iterator[Updated]:
     """Yield the updates of records that exist. What a record teaches already stays."""
     for id, learnings in lessons.items():
         before = known.get(id)
-        if before is None or before.status not in LIVE or learnings.keys() <= before.learnings.keys():
+        if before is None or before.status not in LIVE:
             continue
-        told = {**learnings, **before.learnings}
-        if len(told) <= LEARNINGS:
-            names = ", ".join(sorted(learnings.keys() - before.learnings.keys()))
-            record = msgspec.structs.replace(before, learnings=told, rev=before.rev + 1)
+        kept = {name: words for name, words in before.learnings.items() if words != before.description}
+        told = {**before.learnings, **learnings, **kept}  # what a cue alone taught gives way
+        if told != before.learnings and len(told) <= LEARNINGS:
+            names = ", ".join(sorted(learnings.keys() - kept.keys()))
+            record = _related(msgspec.structs.replace(before, learnings=told, rev=before.rev + 1), decisions[id])
             decision = Decision(action="update", reason=f"the agent of the session told what it teaches for {names}")
             yield Updated(record=record, decision=decision)
+
+
+def _related(record: Record, decision: Decision) -> Record:
+    """Return a record that teaches something with its links to the records near it (O4)."""
+    if not record.learnings:
+        return record
+    near = (n for n in decision.neighbours if n.label == "unrelated" and n.similarity >= RELATED_AT)
+    nearest = [neighbour.id for neighbour in sorted(near, key=lambda neighbour: -neighbour.similarity)]
+    ids = dict.fromkeys(id for id in (*record.relates_to, *nearest) if id != record.id)
+    return msgspec.structs.replace(record, relates_to=tuple(ids)[:RELATED])
 
 
 def _noted(decision: Decision) -> Decision:

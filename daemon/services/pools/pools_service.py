@@ -350,6 +350,7 @@ class PoolsService(Service):
                     key=record.key if is_free else "",
                     learned_at=0,
                     supersedes=(),
+                    relates_to=(),
                     signal=Signal(importance=record.signal.importance),
                 )
             )

@@ -6,7 +6,7 @@ it is forgotten, if all its records are hidden, or if its session does not feed 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -214,7 +214,16 @@ class DeepRecall:
             else Linked(record=record, hops=2, via=_via(record, first))
             for record in edges
         ]
+        linked += self._taught_beside(answer, asker, shown | records.keys())
         return sorted(linked, key=lambda link: (link.hops, -link.record.signal.importance, link.record.id))
+
+    def _taught_beside(self, answer: Recalled, asker: DeepCaller, shown: Collection[str]) -> Iterator[Linked]:
+        """Yield the records that the learnings of the hits relate to, each once (O4)."""
+        via = {id: hit.record.id for hit in reversed(answer.hits) for id in hit.record.relates_to if id not in shown}
+        records = self._records.many(via) if asker.view is None else asker.view.many(via)
+        for id, record in records.items():
+            if self._is_visible(record, asker) and record.status in LIVE:
+                yield Linked(record=record, hops=1, via=via[id][:8])
 
 
 def _ends(record: Record) -> tuple[str, ...]:

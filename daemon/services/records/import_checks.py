@@ -36,7 +36,7 @@ _POOL = re.compile(r"personal|(?:project|agent|unbound)/[^\s\x00-\x1f\x7f]{1,100
 def check_record(exported: ExportedRecord) -> None:
     """Raise InvalidRequest, NaiveTime or TooLarge for a record that can't be imported."""
     record = exported.record
-    for id in (record.id, *record.supersedes, *filter(None, (record.superseded_by,))):
+    for id in (record.id, *record.supersedes, *record.relates_to, *filter(None, (record.superseded_by,))):
         if not _ID.fullmatch(id):
             raise InvalidRequest(f"{id[:60]!r} is not a valid record id")
     if not record.content.strip():
