@@ -195,6 +195,13 @@ class RecallService(Service):
         floor = max(PROMPT_FLOOR, self._warm.floor(request))
         return tuple(hit for hit in answer.hits if hit.parts["relevance"] >= floor and _is_believed(hit.record))
 
+    def examined(self, question: str, agent: str, budget_tokens: int, *, least: bool = True) -> tuple[Hit, ...]:
+        """Return what a question to an agent's own memory gives within a budget; memd counts none of it as given.
+        Without `least` also what a client would not get, because it is below the floor."""
+        request = Recall(query=question, budget_tokens=budget_tokens, agent=agent)
+        answer = self._warm.recall(request, (agent_pool(agent),), 0, noted=False)
+        return () if least and answer.abstained else answer.hits
+
     def _count(self, request: Recall, caller: Caller, answer: Recalled) -> None:
         ids = [hit.record.id for hit in answer.hits]
         self._listener.recalled(request.query, caller.scope, ids, answer.recall, request.perspective)
