@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from .operation import CourseTest
-from .request_fields import Request, WaitMs
+from .request_fields import Request
 from .scope import Name
 
 COURSE = "course"
@@ -72,11 +72,9 @@ class CourseTaught(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AskCourses(Request, tag="ask_courses", frozen=True, kw_only=True):
-    """Ask an agent's memory the questions that are due now, of all its open courses (O3). memd waits until the new
-    sections can be found, at most `wait_ms`."""
+    """Ask an agent's memory the questions that are due now, of all its open courses (O3)."""
 
     agent: Name
-    wait_ms: WaitMs = 0
 
 
 class AskedQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +88,8 @@ class AskedQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CoursesAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `ask_courses`. `is_read`: false while memd still reads new sections, and then nothing is asked."""
+    """Reply to `ask_courses`. `is_read`: false while memd still reads new sections; then it asks nothing, and the
+    client sends the request again."""
 
     asked: tuple[AskedQuestion, ...]
     is_read: bool = True

@@ -2,8 +2,8 @@
 
 Markdown: `#` is the title, `##` a chapter, deeper headings are sections. A line `Q: …` is a question of its chapter,
 and the line `A: …` below it has the keywords of the answer, divided by commas. YAML has the keys `textbook`, `title`,
-`chapters`, `sections`, `text`, `test_questions`, `question` and `answer_keywords`. The text of a section stays verbatim;
-one that is longer than `SECTION_LIMIT` is divided at its paragraphs. Every error names the line.
+`chapters`, `sections`, `text`, `test_questions`, `question` and `answer_keywords`. The text of a section stays
+verbatim; one that is longer than `SECTION_LIMIT` is divided at its paragraphs. Every error names the line.
 """
 
 from __future__ import annotations
@@ -228,11 +228,13 @@ def yaml_course(text: str, name: str) -> Course:
     from ruamel.yaml import YAML  # late: it is slow to import
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    parser: Any = YAML(typ="rt")
     try:
-        loaded: Any = YAML(typ="rt").load(text)
+        loaded: Any = parser.load(text)
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        _Place(name, line).refuse(str(error.problem or "it is not valid YAML"))
+        marked: Any = error
+        line = int(marked.problem_mark.line) + 1 if marked.problem_mark else 1
+        _Place(name, line).refuse(str(marked.problem or "it is not valid YAML"))
     except YAMLError as error:
         _Place(name, 1).refuse(f"it is not valid YAML: {error}")
     reader = _YamlReader(name)

@@ -761,7 +761,7 @@ class RequestMethods:
         """Let an agent read a course, or what changed in it (O3). Raises NotFound, InvalidRequest, Forgotten."""
 
     @sends(request.AskCourses, CoursesAsked)
-    def ask_courses(self, agent: str, *, wait_ms: int = 0) -> None:
+    def ask_courses(self, agent: str) -> None:
         """Ask an agent's memory what is due in its courses (O3). Raises NotFound."""
 
     @sends(request.GetSchool, School)

@@ -131,6 +131,10 @@ class CourseTable(FoldTables):
         """Return the ids of the records of a pool that no sleep archives: the sections of its open courses."""
         return frozenset(id for course in self.of(pool) if course.is_open for id in course.records)
 
+    def taught(self, pool: str) -> frozenset[str]:
+        """Return the ids of the records of a pool that are sections of its courses, open or closed."""
+        return frozenset(id for course in self.of(pool) for id in course.records)
+
     def has(self, document: str, turn: str) -> bool:
         """Whether a turn is part of a course as it is now."""
         course = self.get(document)

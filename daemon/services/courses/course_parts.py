@@ -1,7 +1,7 @@
 """The parts of a course as captures, and its sections as records of the agent (O3).
 
-A section is verbatim. What a search compares, its description, is the titles above it and its first sentence: of five
-ways to describe a section this one finds the most.
+A section is verbatim. What a search by meaning compares, its description, is the headings above it in the course and
+its first sentence: of five ways to describe a section none finds more, and the whole section finds less.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def section_record(pool: str, captured: Captured, rev: int = 1) -> Record:
 
 def _description(path: str, words: str) -> str:
     first = _FIRST.search(words)
-    return line(f"{path}: {first[0] if first else words}")
+    return line(f"{path.partition(' > ')[2]}: {first[0] if first else words}")
 
 
 def words_in(words: str, keywords: tuple[str, ...]) -> Iterator[str]:

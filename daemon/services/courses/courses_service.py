@@ -76,7 +76,7 @@ class CoursesService(Service):
     def handlers(self) -> Handlers:
         return {
             Teach: owner("slow", self.teach),
-            AskCourses: owner("slow", self.ask, lambda request: self._is_read),
+            AskCourses: owner("slow", self.ask),
             GetSchool: owner("slow", self.school),
             CloseCourse: owner("slow", self.close_course),
             GetAgent: owner("slow", self.agent),

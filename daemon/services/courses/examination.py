@@ -30,8 +30,8 @@ REVIEW_STEP = 0.2
 class Memory(Protocol):
     """The search in an agent's own memory."""
 
-    def examined(self, question: str, agent: str, budget_tokens: int, *, least: bool = True) -> tuple[Hit, ...]:
-        """Return what a question gives within a budget. Without `least` also what is below the floor."""
+    def examined(self, question: str, agent: str, budget_tokens: int) -> tuple[Hit, ...]:
+        """Return what a question to an agent's own memory gives within a budget, as any client would get it."""
         ...
 
 
@@ -64,7 +64,7 @@ class Examination:
         hits = self._memory.examined(question, agent, TEST_TOKENS)
         if len(set(words_in("\n".join(map(_shown, hits)), keywords))) == len(set(keywords)):
             return Outcome(turn, question, True, used=_holding(hits, keywords))
-        hits = self._memory.examined(" ".join(keywords), agent, TEST_TOKENS * REVIEWED, least=False)
+        hits = self._memory.examined(" ".join(keywords), agent, TEST_TOKENS * REVIEWED)
         return Outcome(turn, question, False, reviewed=_holding(hits, keywords)[:REVIEWED])
 
     def uses(self, pool: str, outcomes: Sequence[Outcome]) -> list[AnyOperation]:
