@@ -41,7 +41,7 @@ class Course(NamedTuple):
     chapters: tuple[CourseChapter, ...]
 
 
-class _Place(NamedTuple):
+class _FileLine(NamedTuple):
     """A line of a file."""
 
     name: str
@@ -63,7 +63,7 @@ def read_course(path: Path) -> Course:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        _Place(path.name, line).refuse("it is not valid UTF-8", "save it as UTF-8")
+        _FileLine(path.name, line).refuse("it is not valid UTF-8", "save it as UTF-8")
     course = yaml_course(text, path.name) if path.suffix in (".yaml", ".yml") else markdown_course(text, path.name)
     if not any(chapter.sections for chapter in course.chapters):
         raise InvalidRequest(f"{path.name} has no text below its chapters", hint=FORM)
@@ -97,7 +97,7 @@ class _MarkdownReader:
     def head(self, level: int, words: str, line: int) -> None:
         """Take a heading."""
         self.end(line)
-        place = _Place(self._name, line)
+        place = _FileLine(self._name, line)
         if not words:
             place.refuse("the heading is empty")
         if len(words) > 200:
@@ -116,7 +116,7 @@ class _MarkdownReader:
 
     def take(self, row: str, line: int, *, is_code: bool) -> None:
         """Take a row that is no heading."""
-        place = _Place(self._name, line)
+        place = _FileLine(self._name, line)
         question = None if is_code else _QUESTION.fullmatch(row)
         answer = None if is_code else _ANSWER.fullmatch(row)
         if question:
@@ -133,18 +133,18 @@ class _MarkdownReader:
 
     def _add_question(self, keywords: str, line: int) -> None:
         assert self._question is not None
-        place, (asked_at, question) = _Place(self._name, line), self._question
+        place, (asked_at, question) = _FileLine(self._name, line), self._question
         self._question = None
         self._chapter(line).questions.append(_question(question, keywords.split(","), place, asked_at))
 
     def _check_answered(self) -> None:
         if self._question:
-            _Place(self._name, self._question[0]).refuse("the question has no answer: write `A: keyword, keyword`")
+            _FileLine(self._name, self._question[0]).refuse("the question has no answer: write `A: keyword, keyword`")
 
     def _chapter(self, line: int) -> _MarkdownChapter:
         """Return the chapter of a row; what stands before the first one is a chapter with the title of the course."""
         if not self.title:
-            _Place(self._name, line).refuse("text before the title: begin with `# Title`")
+            _FileLine(self._name, line).refuse("text before the title: begin with `# Title`")
         if not self.chapters:
             self.chapters.append(_MarkdownChapter(self.title))
         return self.chapters[-1]
@@ -178,14 +178,14 @@ def markdown_course(text: str, name: str) -> Course:
             reader.take(row, at + 1, is_code=at in inside)
     reader.end(len(rows))
     if not reader.title:
-        _Place(name, 1).refuse("the course has no title: begin with `# Title`")
+        _FileLine(name, 1).refuse("the course has no title: begin with `# Title`")
     return Course(reader.title, tuple(chapter.done() for chapter in reader.chapters))
 
 
-def _question(question: str, keywords: Sequence[str], place: _Place, asked_at: int) -> CourseQuestion:
+def _question(question: str, keywords: Sequence[str], place: _FileLine, asked_at: int) -> CourseQuestion:
     given = tuple(dict.fromkeys(words for keyword in keywords if (words := " ".join(keyword.split()))))
     if not question:
-        _Place(place.name, asked_at).refuse("the question is empty")
+        _FileLine(place.name, asked_at).refuse("the question is empty")
     if not given:
         place.refuse("the answer has no keywords: write `A: keyword, keyword`")
     try:
@@ -234,9 +234,9 @@ def yaml_course(text: str, name: str) -> Course:
     except MarkedYAMLError as error:
         marked: Any = error
         line = int(marked.problem_mark.line) + 1 if marked.problem_mark else 1
-        _Place(name, line).refuse(str(marked.problem or "it is not valid YAML"))
+        _FileLine(name, line).refuse(str(marked.problem or "it is not valid YAML"))
     except YAMLError as error:
-        _Place(name, 1).refuse(f"it is not valid YAML: {error}")
+        _FileLine(name, 1).refuse(f"it is not valid YAML: {error}")
     reader = _YamlReader(name)
     outer = reader.mapping(loaded, 1, {"textbook"} if _has(loaded, "textbook") else _ALLOWED["textbook"], "the course")
     book = reader.inner(outer, "textbook", "textbook") if "textbook" in outer else outer
@@ -257,11 +257,11 @@ class _YamlReader:
     def mapping(self, value: Any, line: int, allowed: set[str], what: str) -> Any:
         """Return a mapping with allowed keys alone."""
         if not isinstance(value, dict):
-            _Place(self._name, line).refuse(f"{what} must have the keys {', '.join(sorted(allowed))}")
+            _FileLine(self._name, line).refuse(f"{what} must have the keys {', '.join(sorted(allowed))}")
         mapping: Any = cast("Any", value)
         for key in mapping:
             if key not in allowed:
-                at = _Place(self._name, mapping.lc.key(key)[0] + 1)
+                at = _FileLine(self._name, mapping.lc.key(key)[0] + 1)
                 at.refuse(f"the key {str(key)[:60]!r} is unknown; {what} has {', '.join(sorted(allowed))}")
         return mapping
 
@@ -279,14 +279,14 @@ class _YamlReader:
         if values is None and not required:
             return
         if not isinstance(values, list) or (required and not values):
-            _Place(self._name, self._line(mapping, key)).refuse(f"`{key}` must be a list")
+            _FileLine(self._name, self._line(mapping, key)).refuse(f"`{key}` must be a list")
         listed: Any = cast("Any", values)
         for number, value in enumerate(listed):
             yield value, int(listed.lc.item(number)[0]) + 1
 
     def text(self, mapping: Any, key: str, most: int = 0) -> str:
         """Return a text."""
-        value, place = mapping.get(key), _Place(self._name, self._line(mapping, key))
+        value, place = mapping.get(key), _FileLine(self._name, self._line(mapping, key))
         if not isinstance(value, str) or not value.strip():
             place.refuse(f"`{key}` must be a text")
         if most and len(value) > most:
@@ -307,7 +307,7 @@ class _YamlReader:
             asked = self.mapping(each, at, _ALLOWED["question"], "a question")
             keywords = [str(keyword) for keyword, _ in self.rows(asked, "answer_keywords", required=True)]
             words = self.text(asked, "question", 500)
-            questions.append(_question(words, keywords, _Place(self._name, at), at))
+            questions.append(_question(words, keywords, _FileLine(self._name, at), at))
         return CourseChapter(
             title=self.text(mapping, "title", 200), sections=tuple(sections), questions=tuple(questions)
         )

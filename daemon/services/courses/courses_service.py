@@ -51,7 +51,7 @@ from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 from .course_parts import TaughtPart, course_document, parts_of, section_record
 from .course_states import chapter_of_questions, course_state
-from .examination import Examination, Memory, Outcome, test_of
+from .examination import AgentMemory, Examination, QuestionOutcome, test_of
 from .review_plan import due
 
 READ, GONE = "the agent reads a course", "the course no longer has this section"
@@ -65,7 +65,13 @@ class CoursesService(Service):
     name = "courses"
 
     def __init__(
-        self, core: Core, writer: Writer, memory: Memory, *, sleep: Callable[[str], None], distil: Callable[[], None]
+        self,
+        core: Core,
+        writer: Writer,
+        memory: AgentMemory,
+        *,
+        sleep: Callable[[str], None],
+        distil: Callable[[], None],
     ) -> None:
         """`sleep`: lets a pool sleep once; `distil`: wakes the distiller, which embeds new sections."""
         self._core, self._stores, self._gate, self._now = core, core.stores, core.gate, core.world.now
@@ -143,7 +149,9 @@ class CoursesService(Service):
             raise NotFound(f"agent {agent!r} has no memory of its own", hint=f"create it: `memd agent add {agent}`")
         return pool
 
-    def _before(self, agent: str, before: StoredCourse | None, questions: Sequence[TaughtPart]) -> list[Outcome]:
+    def _before(
+        self, agent: str, before: StoredCourse | None, questions: Sequence[TaughtPart]
+    ) -> list[QuestionOutcome]:
         """Ask the questions that the course did not have before."""
         known = {part.turn for part in before.questions} if before else set[str]()
         new = [part for part in questions if part.part.turn not in known]
@@ -231,10 +239,12 @@ class CoursesService(Service):
             self._core.activity.note("asked", f"{agent}: {right} of {len(asked)} questions right")
         return tuple(asked)
 
-    def _asked(self, agent: str, course: StoredCourse, turns: Sequence[str]) -> list[Outcome]:
+    def _asked(self, agent: str, course: StoredCourse, turns: Sequence[str]) -> list[QuestionOutcome]:
         return self._examination.asked(agent, self._examination.questions(course, turns))
 
-    def _told(self, course: StoredCourse, outcomes: Sequence[Outcome], test: CourseAsked) -> Iterator[AskedQuestion]:
+    def _told(
+        self, course: StoredCourse, outcomes: Sequence[QuestionOutcome], test: CourseAsked
+    ) -> Iterator[AskedQuestion]:
         state = course_state(self._stores, course, self._now())
         chapters = chapter_of_questions(course, state)
         for outcome, answer in zip(outcomes, test.answers, strict=True):

@@ -27,7 +27,7 @@ REVIEW_STEP = 0.2
 """Strength that each of them gains."""
 
 
-class Memory(Protocol):
+class AgentMemory(Protocol):
     """The search in an agent's own memory."""
 
     def examined(self, question: str, agent: str, budget_tokens: int) -> tuple[Hit, ...]:
@@ -35,7 +35,7 @@ class Memory(Protocol):
         ...
 
 
-class Outcome(NamedTuple):
+class QuestionOutcome(NamedTuple):
     """What a question gave. `used`, `reviewed`: ids of the records that held the answer, or should have."""
 
     turn: str
@@ -48,10 +48,10 @@ class Outcome(NamedTuple):
 class Examination:
     """Asks questions of a course; writes nothing."""
 
-    def __init__(self, stores: Stores, memory: Memory, rules: Callable[[], Rules]) -> None:
+    def __init__(self, stores: Stores, memory: AgentMemory, rules: Callable[[], Rules]) -> None:
         self._stores, self._memory, self._rules = stores, memory, rules
 
-    def asked(self, agent: str, questions: Iterable[tuple[str, str, tuple[str, ...]]]) -> list[Outcome]:
+    def asked(self, agent: str, questions: Iterable[tuple[str, str, tuple[str, ...]]]) -> list[QuestionOutcome]:
         """Return what each question gives, told as turn, question and keywords."""
         return [self._asked(agent, *question) for question in questions]
 
@@ -60,14 +60,14 @@ class Examination:
         found = ((turn, self._stores.archive.turn(course.document, turn)) for turn in turns)
         return [(turn, *question_of(captured)) for turn, captured in found if captured is not None]
 
-    def _asked(self, agent: str, turn: str, question: str, keywords: tuple[str, ...]) -> Outcome:
+    def _asked(self, agent: str, turn: str, question: str, keywords: tuple[str, ...]) -> QuestionOutcome:
         hits = self._memory.examined(question, agent, TEST_TOKENS)
         if len(set(words_in("\n".join(map(_shown, hits)), keywords))) == len(set(keywords)):
-            return Outcome(turn, question, True, used=_holding(hits, keywords))
+            return QuestionOutcome(turn, question, True, used=_holding(hits, keywords))
         hits = self._memory.examined(" ".join(keywords), agent, TEST_TOKENS * REVIEWED)
-        return Outcome(turn, question, False, reviewed=_holding(hits, keywords)[:REVIEWED])
+        return QuestionOutcome(turn, question, False, reviewed=_holding(hits, keywords)[:REVIEWED])
 
-    def uses(self, pool: str, outcomes: Sequence[Outcome]) -> list[AnyOperation]:
+    def uses(self, pool: str, outcomes: Sequence[QuestionOutcome]) -> list[AnyOperation]:
         """Return what a test strengthens: records that held a right answer by a use, those of a wrong one by more."""
         used = [id for outcome in outcomes for id in outcome.used]
         reviewed = [id for outcome in outcomes for id in outcome.reviewed]
@@ -81,7 +81,9 @@ class Examination:
         return [Counted(pool=pool, counts=counts, step=step, level_uses=rules.level_uses)]
 
 
-def test_of(document: str, test: CourseTest, outcomes: Sequence[Outcome], days: Mapping[str, int]) -> CourseAsked:
+def test_of(
+    document: str, test: CourseTest, outcomes: Sequence[QuestionOutcome], days: Mapping[str, int]
+) -> CourseAsked:
     """Return a test as an operation. `days`: the interval before, by question. A test before the course was read plans
     nothing."""
     answers = tuple(

@@ -17,6 +17,10 @@ INTERVALS = (1, 3, 7, 14, 30)
 """Days until the next question; after the last one they double."""
 
 
+EARLIER = DAY // 24
+"""A question may be asked an hour earlier, so that a test at the same time of each day asks it that day."""
+
+
 class LastAnswer(NamedTuple):
     """The last answer to a question since the course was read. `at`: microseconds."""
 
@@ -26,7 +30,7 @@ class LastAnswer(NamedTuple):
     @property
     def due_at(self) -> int:
         """When the question is asked again, in microseconds."""
-        return self.at + self.answer.days * DAY
+        return self.at + self.answer.days * DAY - EARLIER
 
 
 def next_days(before: int, right: bool) -> int:
