@@ -164,8 +164,8 @@ def markdown_course(text: str, name: str) -> Course:
     headings: dict[int, tuple[int, str]] = {}
     inside: set[int] = set()
     blocks = blocks_of(text)
-    for token, following in zip(blocks, [*blocks[1:], None], strict=True):
-        if token.type == "heading_open" and token.level == 0 and token.map and following:
+    for token, following in zip(blocks, [*blocks[1:], *blocks[-1:]], strict=True):
+        if token.type == "heading_open" and token.level == 0 and token.map:
             headings[token.map[0]] = (int(token.tag[1:]), " ".join(following.content.split()))
             inside.update(range(token.map[0] + 1, token.map[1]))
         elif token.type in ("fence", "code_block") and token.map:
