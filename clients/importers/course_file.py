@@ -197,6 +197,9 @@ def _question(question: str, keywords: Sequence[str], place: _FileLine, asked_at
 def parts_of(text: str) -> Iterator[str]:
     """Yield a text in parts of at most `SECTION_LIMIT` characters, divided at paragraphs; a longer paragraph is divided
     at its lines, sentences or words."""
+    if len(text) <= SECTION_LIMIT:
+        yield text
+        return
     part = ""
     for piece, joint in _pieces(text):
         if part and len(part) + len(joint) + len(piece) > SECTION_LIMIT:
