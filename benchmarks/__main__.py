@@ -22,6 +22,7 @@ COMMANDS = {
     "write-partitions": ("benchmarks.sharing", "write_command"),
     "curate-all": ("benchmarks.all_proposals", "curate_command"),
     "check-partitions": ("benchmarks.sharing", "check_command"),
+    "teach-agents": ("benchmarks.taught_agents", "agents_command"),
     "try-skill-edits": ("benchmarks.skill_edits", "edits_command"),
 }
 """Module below `memd` and function of each measurement; imported when it is run."""

@@ -112,6 +112,15 @@ class Wrote(Event, tag="wrote", frozen=True, kw_only=True):
     form: Form = ""
 
 
+class Taught(Event, tag="taught", frozen=True, kw_only=True):
+    """A course has this text (O3): a section verbatim, or a question with the keywords of its answer, one a line.
+    `path`: the titles above it. No stage and no search of turns reads it: an agent finds the record of the section."""
+
+    text: str
+    path: str = ""
+    form: Literal["section", "question"] = "section"
+
+
 class ToolCalled(Event, tag="tool_called", frozen=True, kw_only=True):
     """The agent called a tool: `arguments` are the first characters. `refused`: the user did not allow it. `said_by`:
     what had the text of one of its commands first, if it was a tool's result (K1)."""
@@ -288,6 +297,7 @@ AnyEvent = (
     | Noted
     | Reworded
     | Wrote
+    | Taught
     | ToolCalled
     | Returned
     | Committed
@@ -320,7 +330,7 @@ def trust(event: AnyEvent) -> Trust:
             return "assistant"
         case Reworded() | Stated():
             return "user"
-        case Wrote():
+        case Wrote() | Taught():
             return "document"
         case _:
             return "tool"
@@ -329,7 +339,7 @@ def trust(event: AnyEvent) -> Trust:
 def text(event: AnyEvent) -> str:
     """Return the text that memd searches, quotes and distils; "" for an event without text."""
     match event:
-        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated() | SentPart():
+        case Said() | Noted() | Reworded() | Wrote() | Taught() | Returned() | Stated() | SentPart():
             return event.text
         case ToolCalled():
             return re.sub(r"\s+", " ", f"{event.name} {event.arguments}").strip()
@@ -350,7 +360,7 @@ def text(event: AnyEvent) -> str:
 def with_text(event: AnyEvent, words: str) -> AnyEvent:
     """Return the event with another text, for example without secrets. An event without text stays the same."""
     match event:
-        case Said() | Noted() | Reworded() | Wrote() | Returned() | Stated() | SentPart():
+        case Said() | Noted() | Reworded() | Wrote() | Taught() | Returned() | Stated() | SentPart():
             return msgspec.structs.replace(event, text=words)
         case Ran():
             return msgspec.structs.replace(event, command=words)

@@ -67,7 +67,8 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class PoolOpened(Operation, tag="pool_opened", frozen=True, kw_only=True):
-    """memd opened a pool with a permanent identity (P3), or changed an agent's role and perspectives (P5)."""
+    """memd opened a pool with a permanent identity (P3), or changed an agent's role and perspectives (P5) or its
+    prompt (O5)."""
 
     pool: str
     title: str = ""
@@ -75,6 +76,7 @@ class PoolOpened(Operation, tag="pool_opened", frozen=True, kw_only=True):
     evidence: str = ""
     role: str = ""
     perspectives: tuple[str, ...] = ()
+    prompt: str = ""
 
 
 class AliasAdded(Operation, tag="alias_added", frozen=True, kw_only=True):
@@ -582,6 +584,49 @@ class SkillRevised(Operation, tag="skill_revised", frozen=True, kw_only=True):
     rounds: int = 0
 
 
+class CoursePart(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A section or a question of a course: the number of its chapter from 0, and its turn in the course's document."""
+
+    chapter: int
+    turn: str
+
+
+class CourseAnswer(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A question that was asked: its turn, whether the memory had the answer, and in how many days it is asked again,
+    0 for a question that was asked before the course was read."""
+
+    question: str
+    right: bool
+    days: int
+
+
+CourseTest = Literal["before", "after", "review"]
+"""A test before the course was read, the first one after it, a later one."""
+
+
+class CourseOpened(Operation, tag="course_opened", frozen=True, kw_only=True):
+    """An agent reads a course, or its changed state (O3). The texts are captures of `document`."""
+
+    pool: str
+    document: str
+    sections: tuple[CoursePart, ...]
+    questions: tuple[CoursePart, ...]
+
+
+class CourseAsked(Operation, tag="course_asked", frozen=True, kw_only=True):
+    """memd asked questions of a course."""
+
+    document: str
+    test: CourseTest
+    answers: tuple[CourseAnswer, ...]
+
+
+class CourseClosed(Operation, tag="course_closed", frozen=True, kw_only=True):
+    """memd asks no more questions of a course, and its records fade as others do."""
+
+    document: str
+
+
 class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):
     """Both logs are verified up to these headers (seq and hash); a start verifies only later entries."""
 
@@ -606,8 +651,9 @@ _Decay = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
 _Remote = RemoteConsented | RemoteReserved | RemoteSettled
 _Sharing = ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged
 _Policy = PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised
+_Courses = CourseOpened | CourseAsked | CourseClosed
 _Memory = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay
-AnyOperation = _Memory | _Remote | _Sharing | _Policy | Checkpoint | Unknown
+AnyOperation = _Memory | _Remote | _Sharing | _Policy | _Courses | Checkpoint | Unknown
 
 _encoder = msgspec.msgpack.Encoder()
 _known = {str(cls.__struct_config__.tag) for cls in get_args(AnyOperation)} - {"unknown"}

@@ -8,6 +8,7 @@ import msgspec
 
 from .access import Grants, PassGranted, Revocation
 from .corrections import Inbox, JudgedRecord, Judgement, Proposed, RecordList
+from .courses import AgentState, CoursesAsked, CourseState, CourseTaught, School
 from .curation import Curation
 from .dead_letters import DeadLetters
 from .decay import FadingList, Slumbered
@@ -371,6 +372,7 @@ _IngestionData = Detail | TopicList
 _OverviewData = MemoryMap | Rhythm
 _SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
 _GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation | PolicyState | WeeklyReport
+_CourseData = CourseTaught | CoursesAsked | School | CourseState | AgentState
 _SkillData = SkillList | PlacedSkill | SkillProposals | SkillTuning | SharedSkill
 AnyData = (
     _AskData
@@ -384,4 +386,5 @@ AnyData = (
     | _SharingData
     | _GovernanceData
     | _SkillData
+    | _CourseData
 )

@@ -21,6 +21,7 @@ from .corrections import (
     Restore,
     SetPersona,
 )
+from .courses import AskCourses, CloseCourse, GetAgent, GetSchool, Teach
 from .curation import Curate
 from .dead_letters import ListLetters, Retry
 from .decay import ListFading, PutToSleep
@@ -356,10 +357,11 @@ _Sharing = (
 _Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi | Curate | GetReport
 _Policy = GetPolicy | CheckPolicy | AcceptPolicy
 _Skills = ListSkills | PlaceSkill | RetireSkill | ProposeSkills | TuneSkill | ShareSkill
+_Courses = Teach | AskCourses | GetSchool | CloseCourse | GetAgent
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
-_Shared = _Sharing | _Governance | _Policy | _Skills
+_Shared = _Sharing | _Governance | _Policy | _Skills | _Courses
 AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Shared | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})

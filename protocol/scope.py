@@ -19,6 +19,9 @@ NAME_RULE = "an agent's name has 1 to 64 letters, digits or characters of _ . @ 
 LONGEST_NAME = 40
 """Characters of a perspective's name."""
 
+PROMPT_LIMIT = 200_000
+"""Characters of an agent's system prompt."""
+
 Perspective = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
 Concern = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
 Concerns = Annotated[tuple[Concern, ...], msgspec.Meta(max_length=12)]
@@ -114,20 +117,23 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
 class OpenAgent(Request, tag="open_agent", frozen=True, kw_only=True):
     """Open the pool `agent/NAME` of an agent, or change its role and perspectives (P5). `agent` is the name in the
     origin of its sessions; perspectives are its concerns, typically about five, each with keywords if it has any:
-    "security: cve, auth, token". A recall under the perspective also searches them (Q7)."""
+    "security: cve, auth, token". A recall under the perspective also searches them (Q7). `prompt`: the agent's system
+    prompt, which memd keeps and returns verbatim (O5); "" keeps the one that it has."""
 
     agent: Name
     role: Annotated[str, msgspec.Meta(max_length=200)] = ""
     perspectives: Concerns = ()
+    prompt: Annotated[str, msgspec.Meta(max_length=PROMPT_LIMIT)] = ""
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `open_agent`. `new`: this request opened the pool."""
+    """Reply to `open_agent`. `new`: this request opened the pool; `has_prompt`: memd keeps a system prompt of it."""
 
     pool: str
     role: str
     perspectives: tuple[str, ...]
     new: bool
+    has_prompt: bool = False
 
 
 def check_agent(agent: str, pools: Sequence[str], searched: Iterable[str]) -> None:

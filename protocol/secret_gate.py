@@ -43,7 +43,7 @@ REFUSED: Mapping[type, frozenset[str]] = {
     Backup: frozenset({"to"}),
     Backups: frozenset({"folder"}),
     Grant: frozenset({"subject"}),
-    OpenAgent: frozenset({"agent"}),
+    OpenAgent: frozenset({"agent", "prompt"}),
     PutSetting: frozenset({"name", "value"}),
     UseModel: frozenset({"folder"}),
     UseRemote: frozenset({"provider", "model"}),
@@ -208,6 +208,12 @@ class SecretGate:
         texts = (words.encode(errors="replace").decode() for words in (error.message, error.hint))
         message, hint = (short(self._without_secrets(words)[0])[0] for words in texts)
         return error if (message, hint) == (error.message, error.hint) else type(error)(message, hint=hint)
+
+    def keyed_name(self, words: str) -> str:
+        """Return a keyed hash of a text: the same for the same text in one home; it reveals no words."""
+        from hashlib import blake2b  # as in `_placeholder`
+
+        return blake2b(words.encode("utf-8", "replace"), key=self._key, digest_size=10).hexdigest()
 
     # --- fields ------------------------------------------------------------------------------------------------------
     def _changed(self, owner: type, name: str, words: str) -> str:

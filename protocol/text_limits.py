@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from .corrections import Correct
 from .errors import TooLarge
-from .event import Committed, Event, Noted, Ran, Returned, Reworded, Said, SentPart, ToolCalled, Wrote
+from .event import Committed, Event, Noted, Ran, Returned, Reworded, Said, SentPart, Taught, ToolCalled, Wrote
 from .message_texts import rewritten
 from .request import Capture, Edit, ImportRecords, Recall, Remember
 from .request_fields import Request
+from .scope import OpenAgent
 from .settings import PutSetting
 
 TEXT_LIMIT = 512 * 1024
@@ -26,6 +27,7 @@ CONTENT: Mapping[type, frozenset[str]] = {
     Edit: frozenset({"text"}),
     Committed: frozenset({"subject"}),
     Noted: frozenset({"text"}),
+    OpenAgent: frozenset({"prompt"}),
     PutSetting: frozenset({"value"}),
     Ran: frozenset({"command"}),
     Remember: frozenset({"text"}),
@@ -33,6 +35,7 @@ CONTENT: Mapping[type, frozenset[str]] = {
     Reworded: frozenset({"text"}),
     Said: frozenset({"text"}),
     SentPart: frozenset({"text"}),
+    Taught: frozenset({"text"}),
     ToolCalled: frozenset({"name", "arguments"}),
     Wrote: frozenset({"text"}),
 }

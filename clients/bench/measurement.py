@@ -202,19 +202,28 @@ def pareto_front(points: Sequence[TradeOff], cost: Callable[[TradeOff], float]) 
     return front
 
 
+class Curve(msgspec.Struct, frozen=True):
+    """A share by day. Curves with the same `over` lie in one picture."""
+
+    over: str
+    series: str
+    points: tuple[tuple[float, float], ...]
+
+
 class PartResult(msgspec.Struct, frozen=True):
     """The result of one part. `shows_not`: what its figures do not cover; `notes`: differences, errors, cases.
 
-    `trade_offs`: points of the picture of accuracy, tokens and latency; `figures` contains their values too. The runner
-    sets the fields from `group` on. `what`: the first line of the part's docstring; `skipped`: why the part could not
-    be measured here (its data is missing); `failed`: the error that ended it; `load`: processes that were ready to run,
-    before and after.
+    `trade_offs`: points of the picture of accuracy, tokens and latency; `curves`: shares over days; `figures` contains
+    their values too. The runner sets the fields from `group` on. `what`: the first line of the part's docstring;
+    `skipped`: why the part could not be measured here (its data is missing); `failed`: the error that ended it; `load`:
+    processes that were ready to run, before and after.
     """
 
     figures: tuple[Figure, ...] = ()
     shows_not: str = ""
     notes: tuple[str, ...] = ()
     trade_offs: tuple[TradeOff, ...] = ()
+    curves: tuple[Curve, ...] = ()
     group: str = ""
     name: str = ""
     what: str = ""

@@ -31,6 +31,7 @@ from . import (
     share_daemons,
     soak,
     storage,
+    taught_agents,
     token_cost,
 )
 from .measurement import BenchOptions, DataMissing, Measure, PartResult
@@ -115,6 +116,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "rules": planted_rules.rules,
         "skills": repeated_work.procedures,
         "skill-edits": repeated_work.edits,
+        "course": taught_agents.course,
     },
     "everyday": {"lines": everyday.everyday},
     "languages": {"sessions": languages.sessions},

@@ -20,6 +20,15 @@ export interface Agent {
   role: string;
   perspectives: string[];
   new: boolean;
+  has_prompt: boolean;
+}
+export interface AgentState {
+  pool: string;
+  role: string;
+  perspectives: string[];
+  prompt: string;
+  records: number;
+  courses: CourseState[];
 }
 export interface AliasAdded {
   kind: "alias_added";
@@ -68,6 +77,13 @@ export interface Artifact {
   blob?: string;
   section?: string;
   root?: string;
+}
+export interface AskedQuestion {
+  course: string;
+  chapter: string;
+  question: string;
+  right: boolean;
+  days: number;
 }
 export interface Asleep {
   pool: string;
@@ -168,6 +184,12 @@ export interface ChangeReopened {
   id: string;
   after?: Shift[];
 }
+export interface ChapterState {
+  title: string;
+  sections: number;
+  questions: number;
+  tests: TestScore[];
+}
 export interface Checked {
   event: "checked";
   turn: string;
@@ -239,6 +261,76 @@ export interface Counted {
   perspective_step?: number;
   impact_share?: number;
   level_uses?: number[];
+}
+export interface CourseAnswer {
+  question: string;
+  right: boolean;
+  days: number;
+}
+export interface CourseAsked {
+  kind: "course_asked";
+  document: string;
+  test: "after" | "before" | "review";
+  answers: CourseAnswer[];
+}
+export interface CourseChapter {
+  title: string;
+  sections?: CourseSection[];
+  questions?: CourseQuestion[];
+}
+export interface CourseClosed {
+  kind: "course_closed";
+  document: string;
+}
+export interface CourseGap {
+  chapter: string;
+  question: string;
+  keywords: string[];
+  at: number;
+}
+export interface CourseOpened {
+  kind: "course_opened";
+  pool: string;
+  document: string;
+  sections: CoursePart[];
+  questions: CoursePart[];
+}
+export interface CoursePart {
+  chapter: number;
+  turn: string;
+}
+export interface CourseQuestion {
+  question: string;
+  keywords: string[];
+}
+export interface CourseSection {
+  text: string;
+  heading?: string;
+}
+export interface CourseState {
+  course: string;
+  title: string;
+  is_open: boolean;
+  opened_at: number;
+  chapters: ChapterState[];
+  gaps: CourseGap[];
+  due: number;
+  next: number;
+}
+export interface CourseTaught {
+  course: string;
+  title: string;
+  added: number;
+  kept: number;
+  gone: number;
+  forgotten: number;
+  questions: number;
+  asked: number;
+  right: number;
+}
+export interface CoursesAsked {
+  asked: AskedQuestion[];
+  is_read: boolean;
 }
 export interface CuratedEvidence {
   type: string;
@@ -651,7 +743,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised | Checkpoint | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised | CourseOpened | CourseAsked | CourseClosed | Checkpoint | Unknown;
 }
 export interface Loosened {
   rule: string;
@@ -1026,6 +1118,7 @@ export interface PoolOpened {
   evidence?: string;
   role?: string;
   perspectives?: string[];
+  prompt?: string;
 }
 export interface PoolSummary {
   pool: string;
@@ -1461,6 +1554,10 @@ export interface Sample {
   wanted: boolean;
   weight: number;
 }
+export interface School {
+  agent: string;
+  courses: CourseState[];
+}
 export interface Scope {
   folder: string;
   pool: string;
@@ -1861,6 +1958,22 @@ export interface Tally {
   last: number;
   impact: number;
 }
+export interface Taught {
+  event: "taught";
+  turn: string;
+  at: string;
+  text: string;
+  path?: string;
+  form?: "question" | "section";
+}
+export interface TestScore {
+  at: number;
+  test: "after" | "before" | "review";
+  asked: number;
+  right: number;
+  known: number;
+  questions: number;
+}
 export interface TimeWindow {
   L3_default: number;
 }
@@ -1973,7 +2086,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | ReflectionAsked | SentPart | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | Taught | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | ReflectionAsked | SentPart | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */
@@ -2132,8 +2245,18 @@ export interface RequestMethods {
   moveRecords(ids: string[], options?: { pool?: string; copy?: boolean; visibility?: "organisation" | "private" | "shared" | ""; dry_run?: boolean }): Promise<RecordsMoved>;
   /** Leave a project, or come back to it (P4). Raises NotFound. */
   leave(options?: { at?: string; cwd?: string; pool?: string; back?: boolean; repository?: Repository | null }): Promise<Left>;
-  /** Open an agent's own pool, or change its role and perspectives (P5). Raises InvalidRequest. */
-  openAgent(agent: string, options?: { role?: string; perspectives?: string[] }): Promise<Agent>;
+  /** Open an agent's own pool, or change its role, perspectives (P5) and prompt (O5). Raises InvalidRequest. */
+  openAgent(agent: string, options?: { role?: string; perspectives?: string[]; prompt?: string }): Promise<Agent>;
+  /** Return what memd keeps of an agent: role, perspectives, prompt (O5) and courses. Raises NotFound. */
+  agent(agent: string): Promise<AgentState>;
+  /** Let an agent read a course, or what changed in it (O3). Raises NotFound, InvalidRequest, Forgotten. */
+  teach(agent: string, title: string, chapters: CourseChapter[]): Promise<CourseTaught>;
+  /** Ask an agent's memory what is due in its courses (O3). Raises NotFound. */
+  askCourses(agent: string): Promise<CoursesAsked>;
+  /** Return an agent's courses with their tests and open gaps (O3). Raises NotFound. */
+  school(agent: string): Promise<School>;
+  /** Ask no more questions of a course; its sections may fade (O3). Raises NotFound. */
+  closeCourse(agent: string, course: string): Promise<CourseState>;
   /** Sign a pass (A1); with `back`, show again the records of revoked `sources`. Raises NotFound. */
   grant(options?: { subject?: string; pools?: string[]; sources?: string[]; for_s?: number; back?: boolean }): Promise<PassGranted>;
   /** Void a pass, or hide everything that was derived from a source (A3). Raises NotFound. */

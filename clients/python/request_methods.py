@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 import msgspec
 
 from ...protocol import corrections, decay, reply, request, wire
+from ...protocol.courses import AgentState, CourseChapter, CoursesAsked, CourseState, CourseTaught, School
 from ...protocol.curation import Curation
 from ...protocol.document_links import LinkList, ListLinks
 from ...protocol.errors import Disabled, InvalidRequest
@@ -748,8 +749,28 @@ class RequestMethods:
         """Leave a project, or come back to it (P4). Raises NotFound."""
 
     @sends(request.OpenAgent, reply.Agent)
-    def open_agent(self, agent: str, *, role: str = "", perspectives: Sequence[str] = ()) -> None:
-        """Open an agent's own pool, or change its role and perspectives (P5). Raises InvalidRequest."""
+    def open_agent(self, agent: str, *, role: str = "", perspectives: Sequence[str] = (), prompt: str = "") -> None:
+        """Open an agent's own pool, or change its role, perspectives (P5) and prompt (O5). Raises InvalidRequest."""
+
+    @sends(request.GetAgent, AgentState)
+    def agent(self, agent: str) -> None:
+        """Return what memd keeps of an agent: role, perspectives, prompt (O5) and courses. Raises NotFound."""
+
+    @sends(request.Teach, CourseTaught)
+    def teach(self, agent: str, title: str, chapters: Sequence[CourseChapter]) -> None:
+        """Let an agent read a course, or what changed in it (O3). Raises NotFound, InvalidRequest, Forgotten."""
+
+    @sends(request.AskCourses, CoursesAsked)
+    def ask_courses(self, agent: str) -> None:
+        """Ask an agent's memory what is due in its courses (O3). Raises NotFound."""
+
+    @sends(request.GetSchool, School)
+    def school(self, agent: str) -> None:
+        """Return an agent's courses with their tests and open gaps (O3). Raises NotFound."""
+
+    @sends(request.CloseCourse, CourseState)
+    def close_course(self, agent: str, course: str) -> None:
+        """Ask no more questions of a course; its sections may fade (O3). Raises NotFound."""
 
     @sends(request.Grant, reply.PassGranted)
     def grant(

@@ -13,6 +13,7 @@ from ...protocol.errors import JournalCorrupt
 from ..storage.lmdb_environment import Environment
 from .aliases import Aliases
 from .counters import Counters, FeedbackCounts
+from .courses import CourseTable
 from .dead_letters import DeadLetterTable
 from .forgotten import ForgottenTable
 from .grants import GrantTable
@@ -45,6 +46,7 @@ FOLDS = (
     *(Records, SourceTable, ForgottenTable, Aliases, FeedbackCounts, DeadLetterTable),
     *(OpenSessions, InboxTable, GrantTable, RemoteTable, SharingTable, PatchTable),
     SkillTable,
+    CourseTable,
     Counters,
 )
 DATABASES = ("meta", *(name for fold in FOLDS for name in fold.databases), *INDEXES)
@@ -77,10 +79,11 @@ class TableSet:
         self.sharing = SharingTable(environment)
         self.patches = PatchTable(environment)
         self.skills = SkillTable(environment)
+        self.courses = CourseTable(environment)
         self.feedback_counts = FeedbackCounts(environment)
         others = (self.feedback_counts, self.dead_letters, self.open_sessions, self.inbox, self.grants, self.remote)
         folds = (self.records, self.sources, self.forgotten, self.aliases, *others)
-        folds = (*folds, self.sharing, self.patches, self.skills, self.counters)
+        folds = (*folds, self.sharing, self.patches, self.skills, self.courses, self.counters)
         self.tables = Tables(environment, folds, readonly=readonly)
 
     def close(self) -> None:

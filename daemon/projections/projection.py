@@ -19,7 +19,7 @@ from ..storage.checksummed_rows import keys_with, rows_with, seal, sealed, unsea
 from ..storage.lmdb_environment import Environment, Table, Transaction
 from .record_reducer import touched
 
-LAYOUT = b"20"
+LAYOUT = b"21"
 """Changes with the rows of any table: older tables are emptied and replayed."""
 
 
@@ -76,6 +76,12 @@ class OperationBatch:
             return rows[key]
         stored = self._transaction.get(key, db=db)
         return None if stored is None else unseal(key, stored, "a row that an operation changes")
+
+    def keys(self, db: Table) -> list[bytes]:
+        """Return the keys of a table as this group leaves it so far, in order."""
+        rows = self._rows.get(db, {})
+        stored = keys_with(self._transaction, db, b"")
+        return sorted(key for key in {*stored, *rows} if rows.get(key, b"") is not None)
 
     def rows(self, db: Table) -> dict[bytes, bytes | None]:
         """Return the rows to be written to a table, for a caller that writes many; None deletes."""

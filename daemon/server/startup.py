@@ -30,6 +30,7 @@ from ..services.core import core_of
 from ..services.corrections.annotations import Annotations
 from ..services.corrections.corrections_service import CorrectionsService
 from ..services.corrections.inbox_service import InboxService
+from ..services.courses.courses_service import CoursesService
 from ..services.curation.curation_service import CurationService
 from ..services.distillation.distillation_service import DistillationService
 from ..services.distillation.job_worker import JobWorker
@@ -202,6 +203,7 @@ class Daemon:
         )
         sharing = SharingService(core, writer, forget=forgetting.forget_lines)
         skills = SkillsService(core, writer, is_quiet, encode=lambda: models.sense.encode)
+        courses = CoursesService(core, writer, recall, sleep=lifecycle.rest_after_test, distil=distillation.wake)
         inbox = InboxService(
             stores, writer, forgetting.start_forgetting, sharing.retractions, governance.decisions, skills.line
         )
@@ -260,6 +262,7 @@ class Daemon:
             inbox,
             ReportService(core, report_sources),
             skills,
+            courses,
             forgetting,
             lifecycle,
             maintenance,

@@ -291,6 +291,20 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         by=st.sampled_from(["placed", "user"]),
         own=st.sampled_from([(), ("a", "b")]),
     ),
+    o.CourseOpened: st.builds(
+        o.CourseOpened,
+        pool=st.just("agent/a"),
+        document=DOCUMENTS,
+        sections=st.sampled_from([(), (o.CoursePart(0, "1"), o.CoursePart(1, "2"))]),
+        questions=st.sampled_from([(), (o.CoursePart(0, "3"), o.CoursePart(1, "4"))]),
+    ),
+    o.CourseAsked: st.builds(
+        o.CourseAsked,
+        document=DOCUMENTS,
+        test=st.sampled_from(["before", "after", "review"]),
+        answers=st.sampled_from([(), (o.CourseAnswer("3", True, 1), o.CourseAnswer("4", False, 0))]),
+    ),
+    o.CourseClosed: st.builds(o.CourseClosed, document=DOCUMENTS),
     o.Checkpoint: st.builds(o.Checkpoint, journal_seq=st.integers(0, 9)),
     o.Unknown: st.builds(o.Unknown, name=st.just("of a later version")),
 }

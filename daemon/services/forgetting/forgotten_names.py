@@ -17,6 +17,9 @@ from ....protocol.message_texts import rewritten, texts_of
 from ....protocol.operation import (
     AliasAdded,
     AnyOperation,
+    CourseAsked,
+    CourseClosed,
+    CourseOpened,
     Erased,
     Granted,
     Hidden,
@@ -49,6 +52,9 @@ PLACES = frozenset({"names", "root_commit", "roots"})
 
 _ID = re.compile(r"[0-9a-hjkmnp-tv-z]{26}")
 _HASH = re.compile(r"[0-9a-f]{16,}")
+_OF_A_DOCUMENT = SessionClosed | SessionResumed | CourseOpened | CourseAsked | CourseClosed
+"""Operations that are nothing without the name of their document."""
+
 _OF_A_RECORD = frozenset[type]({Evidence, Provenance, Record, Review, Signal, Span})
 
 
@@ -92,7 +98,7 @@ class NameSearch:
         """Return an operation without the texts that have the words; the words of its record stay."""
         if not self._wanted:
             return change
-        if isinstance(change, SessionClosed | SessionResumed) and self.document(change.document):
+        if isinstance(change, _OF_A_DOCUMENT) and self.document(change.document):
             return Erased()
         if isinstance(change, Redacted):
             return self._without_names(change)

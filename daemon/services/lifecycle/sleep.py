@@ -1,13 +1,13 @@
 """Sleep: at the end of a task the strength of a pool decays, and memd archives weak records.
 
 Invariants: sleep is one row, so a read sees all strengths from before or all from after; a record that was used since
-it was found weak stays; one run archives at most the configured share of a pool.
+it was found weak stays; one run archives at most the configured share of a pool, and no section of an open course.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
@@ -113,25 +113,26 @@ class Sleep:
         rules, counters = self._rules(), self._stores.counters
         if rules.is_off(pool):
             return SleepEffect(pool=pool, tasks_per_day=0.0, days=0.0)
-        most = self.limit(pool)
-        faded = tuple(weak.id for weak in counters.weakest(pool, rules.floor, most, sleeps))
+        most, held = self.limit(pool), self._stores.courses.held(pool)
+        weakest = counters.weakest(pool, rules.floor, most + len(held), sleeps)
+        faded = tuple(weak.id for weak in weakest if weak.id not in held)[:most]
         return SleepEffect(
             pool=pool,
             tasks_per_day=sleeps.tasks_per_day if sleeps else pace(counters.rest(pool), self._now()),
             days=sleeps.days if sleeps else 0.0,
             faded=faded,
-            pruned=self._over(pool, most - len(faded), faded),
+            pruned=self._over(pool, most - len(faded), {*faded, *held}),
         )
 
-    def _over(self, pool: str, most: int, faded: Sequence[str]) -> tuple[str, ...]:
-        """Return the records over the pool's capacity, at most `most`."""
+    def _over(self, pool: str, most: int, known: Collection[str]) -> tuple[str, ...]:
+        """Return the records over the pool's capacity, at most `most`; none of `known`."""
         rules, counters = self._rules(), self._stores.counters
         capacity = rules.capacity_of(pool)
         if sum(self._stores.records.tally().get(pool, {}).values()) * max(rules.weights) <= capacity:
             return ()
         by_level = counters.by_level(pool)
         weight = sum(count * level_weight for count, level_weight in zip(by_level, rules.weights, strict=True))
-        over, pruned, known = weight - capacity, list[str](), set(faded)
+        over, pruned = weight - capacity, list[str]()
         for level, level_weight in enumerate(rules.weights):
             if over <= 0 or len(pruned) >= most:
                 break
@@ -155,6 +156,7 @@ class Sleep:
     def archive(self, pool: str, ids: Sequence[str], why: str) -> None:
         """Archive those of the chosen records that have not changed. On the write thread."""
         counters, floor = self._stores.counters, self._rules().floor
+        held = self._stores.courses.held(pool)
         records = {id: record for id, record in self._stores.records.many(ids).items() if record.status in LIVE}
         signals = counters.signals(records.values())
         standing = tuple(
@@ -162,6 +164,7 @@ class Sleep:
             for id, record in records.items()
             if record.pool == pool
             and not record.held
+            and id not in held
             and (why != "faded" or max(signals[id].strength, *signals[id].strength_by.values(), 0.0) < floor)
         )
         if standing:

@@ -239,7 +239,9 @@ class MaintenanceService(Service):
         return (session.opened.project if session else "") or PERSONAL
 
     def _is_cited(self, document: str, turn: str) -> bool:
-        """Return whether a record that is not retired cites a turn."""
+        """Return whether a record that is not retired cites a turn, or a course has it."""
+        if self._stores.courses.has(document, turn):
+            return True
         if self._evidence is None:
             self._evidence = {
                 (evidence.span.document, evidence.span.turn)

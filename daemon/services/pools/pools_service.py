@@ -216,11 +216,16 @@ class PoolsService(Service):
             )
         perspectives = tuple(concerns.values()) or (known.perspectives if known else ())
         opened = PoolOpened(
-            pool=pool, title=request.agent, evidence="you opened it", role=role, perspectives=perspectives
+            pool=pool,
+            title=request.agent,
+            evidence="you opened it",
+            role=role,
+            perspectives=perspectives,
+            prompt=request.prompt or (known.prompt if known else ""),
         )
         if opened != known:
             self._stores.commit([opened])
-        return Agent(pool=pool, role=role, perspectives=perspectives, new=known is None)
+        return Agent(pool=pool, role=role, perspectives=perspectives, new=known is None, has_prompt=bool(opened.prompt))
 
     def why(self, request: WhyScope) -> Scope:
         """Return the pool of a folder with the evidence. Raises InvalidRequest without a folder."""

@@ -24,7 +24,7 @@ from ..events import AnswerUsed, Topic
 from ..outgoing_screen import screened
 from ..pass_limits import limited
 from ..search_model import SearchModel
-from ..service import Caller, Handler, Handlers, Lane, Service, owner
+from ..service import Caller, Handler, Handlers, Lane, Permits, Service, owner
 from ..shared_belief import with_author
 from .deep import DeepCaller, DeepRecall, narrowed
 from .feedback import CountUse, FeedbackLearner, RecentAnswers, Teach
@@ -33,6 +33,9 @@ from .warm import SearchIndexes, WarmRecall, silent
 
 PROMPT_FLOOR = 0.44
 """Relevance that a record must reach for a prompt (Q13), which is no question to memd in most cases."""
+
+TAUGHT_LEAST = 0.02
+"""Relevance that the best section of an agent's course must reach for the agent's question."""
 
 PROMPT_TERMS = 2
 """Least terms of a prompt, without stop words: "commit" or "go on" matches any record that has the word."""
@@ -140,7 +143,9 @@ class RecallService(Service):
         if turns:
             answer = with_turns(answer, turns, question)
         elif answer.abstained:
-            answer = silent(answer)
+            is_own = is_plain and agent_pool(question.agent) in caller.scope
+            sections = self._taught(question, caller.permits, noted=True) if is_own else None
+            answer = replace(sections, scope=answer.scope, pending=answer.pending) if sections else silent(answer)
         if turns is not None:
             answer = replace(answer, method="records and turns")
         if view is None and caller.is_owner:
@@ -194,6 +199,25 @@ class RecallService(Service):
         answer = self._warm.recall(request, caller.scope, 0, None, caller.permits, noted=False)
         floor = max(PROMPT_FLOOR, self._warm.floor(request))
         return tuple(hit for hit in answer.hits if hit.parts["relevance"] >= floor and _is_believed(hit.record))
+
+    def _taught(self, request: Recall, permits: Permits | None, *, noted: bool) -> Recalled | None:
+        """Return the sections of its courses that are nearest to an agent's question, None where none is near at all.
+        The user taught them so that they answer, so the floor does not count."""
+        pool = agent_pool(request.agent)
+        sections = self._stores.courses.taught(pool) if pool else frozenset[str]()
+        if not sections:
+            return None
+        answer = self._warm.recall(request, (pool,), 0, None, permits, noted=noted, has_floor=False)
+        hits = tuple(hit for hit in answer.hits if hit.record.id in sections)
+        return replace(answer, hits=hits) if hits and answer.strength >= TAUGHT_LEAST else None
+
+    def examined(self, question: str, agent: str, budget_tokens: int) -> tuple[Hit, ...]:
+        """Return what a question to an agent's own memory gives within a budget; memd counts none of it as given."""
+        request = Recall(query=question, budget_tokens=budget_tokens, agent=agent)
+        answer = self._warm.recall(request, (agent_pool(agent),), 0, noted=False)
+        if answer.abstained:
+            answer = self._taught(request, None, noted=False) or silent(answer)
+        return answer.hits
 
     def _count(self, request: Recall, caller: Caller, answer: Recalled) -> None:
         ids = [hit.record.id for hit in answer.hits]

@@ -196,17 +196,18 @@ class WarmRecall:
         permits: Permits | None = None,
         *,
         noted: bool = True,
+        has_floor: bool = True,
     ) -> Recalled:
         """Answer a question over these pools, today or at another time; today's indexes give the candidates (Q12).
 
         An answer whose best record is below the floor says that it abstains, and holds what may stand beside a turn.
         Records that `permits` rejects (A1), or of another type than those that the request asks for, are dropped before
         anything is weighed, ranked or counted. `noted`: whether it is a client's question, which may be general and
-        whose answer feedback may name.
+        whose answer feedback may name. `has_floor`: whether the floor counts.
         """
         history = view is None and asks_for_history(request.query[:PARSED])
         query = _Query(request, scope, view, permits, history)
-        floor, weights = self.floor(request), _weights(request)
+        floor, weights = self.floor(request) if has_floor else 0.0, _weights(request)
         now = self._world.now()
         past = request.include_retired or request.deep or view is not None
         found = self._candidates(query, weights, now, floor, past=past or query.history)

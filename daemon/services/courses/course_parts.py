@@ -1,0 +1,128 @@
+"""The parts of a course as captures, and its sections as records of the agent (O3).
+
+A section is verbatim. What a search by meaning compares, its description, is the headings above it in the course and
+its first sentence: of five ways to describe a section none finds more, and the whole section finds less.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ....protocol.courses import COURSE, CourseQuestion, Teach
+from ....protocol.event import Captured, Taught, text
+from ....protocol.operation import CoursePart
+from ....protocol.record import Provenance, Record, Signal, Span
+from ....protocol.secret_gate import SecretGate
+from ...projections.courses import section_id
+from ..outgoing_screen import flags_in
+from ..statements import line
+
+STRENGTH = 0.5
+"""Strength of a section that was read and not used yet."""
+
+LONGEST_NAME = 60
+
+_FIRST = re.compile(r".+?[.!?。！？](?=\s|$)|.+", re.DOTALL)
+_NO_WORD = re.compile(r"[^\w]+")
+
+
+class TaughtPart(NamedTuple):
+    """A part of a course with its event."""
+
+    part: CoursePart
+    event: Taught
+
+
+def course_document(agent: str, title: str) -> str:
+    """Return the document of an agent's course; courses of one title are one course."""
+    name = _NO_WORD.sub("-", title.casefold()).strip("-")[:LONGEST_NAME]
+    return f"memd:course/{agent}/{name}"
+
+
+def parts_of(gate: SecretGate, request: Teach, at: str) -> tuple[list[TaughtPart], list[TaughtPart]]:
+    """Return the sections and the questions of a course, each text once. A keyed hash of its words names a part, so
+    that the same part has the same name in the next edition."""
+    sections: dict[str, TaughtPart] = {}
+    questions: dict[str, TaughtPart] = {}
+    for number, chapter in enumerate(request.chapters):
+        for section in chapter.sections:
+            path = " > ".join(filter(None, (request.title, chapter.title, section.heading)))
+            turn = gate.keyed_name(f"{path}\n{section.text}")
+            event = Taught(turn=turn, at=at, text=section.text, path=path)
+            sections.setdefault(turn, TaughtPart(CoursePart(number, turn), event))
+        for question in chapter.questions:
+            words, path = _as_text(question), f"{request.title} > {chapter.title}"
+            turn = gate.keyed_name(f"{path}\n\n{words}")
+            event = Taught(turn=turn, at=at, text=words, path=path, form="question")
+            questions.setdefault(turn, TaughtPart(CoursePart(number, turn), event))
+    return list(sections.values()), list(questions.values())
+
+
+def _as_text(question: CourseQuestion) -> str:
+    lines = (" ".join(words.split()) for words in (question.question, *question.keywords))
+    return "\n".join(filter(None, lines))
+
+
+def question_of(captured: Captured) -> tuple[str, tuple[str, ...]]:
+    """Return a question and the keywords of its answer."""
+    question, *keywords = text(captured.event).split("\n")
+    return question, tuple(keywords)
+
+
+def titles_of(captured: Captured) -> tuple[str, str]:
+    """Return the titles of the course and of the chapter of a part."""
+    path = captured.event.path if isinstance(captured.event, Taught) else ""
+    course, _, rest = path.partition(" > ")
+    return course, rest.partition(" > ")[0]
+
+
+def section_record(pool: str, captured: Captured, rev: int = 1) -> Record:
+    """Return the record of a section."""
+    event, words = captured.event, text(captured.event)
+    path = event.path if isinstance(event, Taught) else ""
+    flags = flags_in(words)
+    return Record(
+        id=section_id(pool, captured.document, event.turn),
+        pool=pool,
+        placed=True,
+        kind="note",
+        rev=rev,
+        content=words,
+        description=_description(path, words),
+        status="quarantined" if "injection" in flags else "active",
+        flags=flags,
+        provenance=Provenance(
+            author="document",
+            source=captured.document,
+            trust="document",
+            spans=(Span(captured.document, event.turn, 0, len(words)),),
+            quote=words,
+            said_at=event.at,
+        ),
+        tags=("note", COURSE),
+        valid_from=event.at,
+        volatility="stable",
+        signal=Signal(strength=STRENGTH),
+    )
+
+
+def _description(path: str, words: str) -> str:
+    first = _FIRST.search(words)
+    return line(f"{path.partition(' > ')[2]}: {first[0] if first else words}")
+
+
+def words_in(words: str, keywords: tuple[str, ...]) -> Iterator[str]:
+    """Yield the keywords that stand in a text as whole words."""
+    said = " ".join(words.casefold().split())
+    for keyword in keywords:
+        wanted = re.escape(" ".join(keyword.casefold().split()))
+        before, after = (r"(?<!\w)" if _is_spaced(keyword[:1]) else ""), (r"(?!\w)" if _is_spaced(keyword[-1:]) else "")
+        if re.search(f"{before}{wanted}{after}", said):
+            yield keyword
+
+
+def _is_spaced(character: str) -> bool:
+    """Whether a character belongs to a word of a script that puts spaces between words."""
+    return character.isalnum() and ord(character) < 0x2E80
