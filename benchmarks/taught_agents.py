@@ -136,6 +136,7 @@ class _Life:
         self._shared: list[str] = []
         self._notes: dict[str, list[str]] = {}
         self._left: dict[str, list[str]] = {}
+        self._learnt: set[tuple[str, str]] = set()
 
     def lived(self) -> TaughtAgents:
         untaught = {agent.name: self._begin(agent) for agent in AGENTS}
@@ -166,6 +167,7 @@ class _Life:
                 own=tuple(own[agent.name]),
                 other=tuple(other[agent.name]),
                 by_budget={str(budget): self._right(agent.name, agent.name, budget) for budget in BUDGETS},
+                uses=tuple(agent.uses),
                 order_before=first[agent.name],
                 order_after=self._order(agent),
                 used=self._statuses(self._notes[agent.name]),
@@ -216,12 +218,14 @@ class _Life:
         self._test(agent.name)
 
     def _use(self, agent: TaskAgent, question: str, id: str) -> None:
-        """An agent asks, and reports one record of the answer as used."""
+        """An agent asks, and reports one record of the answer as used; the first time also what it learnt from it."""
         answer = self._client.recall(
             question, cwd=self._cwd, agent=agent.name, perspective=agent.perspective, limit=20, budget_tokens=4000
         )
         if id in [hit.record.id for hit in answer.hits]:
-            self._client.feedback(answer.recall, used=(id,), perspective=agent.perspective)
+            taught = None if (agent.name, id) in self._learnt else {id: f"It decides what {agent.perspective} needs."}
+            self._client.feedback(answer.recall, used=(id,), perspective=agent.perspective, learned=taught)
+            self._learnt.add((agent.name, id))
 
     def _order(self, agent: TaskAgent) -> tuple[int, ...]:
         """Return the shared records in the order in which an agent finds them."""

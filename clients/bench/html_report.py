@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-from .measurement import Figure, PartResult, TradeOff, pareto_front
+from .measurement import Curve, Figure, PartResult, TradeOff, pareto_front
 from .report import Report, number, run_details, table, value_as_targeted
 
 STYLE = Path(__file__).with_name("report.css")
@@ -34,6 +34,7 @@ def _page(content: Report) -> Iterator[str]:
         yield f'<p class="dim">{escape(line)}</p>'
     yield from _summary(content)
     yield from _trade_offs(content)
+    yield from _curves(content)
     group = ""
     for part in content.parts:
         if part.group != group:
@@ -235,3 +236,61 @@ def _legend(name: str, variants: Sequence[str]) -> str:
     if all(variant.endswith(" tokens") for variant in variants):
         return ", ".join([name, *(variant.removesuffix(" tokens") for variant in variants[:-1]), *last])
     return ", ".join([name, *first, *(variant.removeprefix("top ") for variant in variants[1:])])
+
+
+# --- shares over days ------------------------------------------------------------------------------------------------
+WIDE, LEGEND = 620, 22
+"""Pixels: the width of a picture of curves, and the height of a row of its legend."""
+
+
+def _curves(content: Report) -> Iterator[str]:
+    for over, curves in pictures(content).items():
+        yield f"<section><h3>{escape(over)}</h3>{curve_svg(over, curves)}</section>"
+
+
+def pictures(content: Report) -> dict[str, list[Curve]]:
+    """Return the curves of a report by picture."""
+    found: dict[str, list[Curve]] = {}
+    for part in content.parts:
+        for curve in part.curves:
+            found.setdefault(curve.over, []).append(curve)
+    return found
+
+
+def curve_svg(over: str, curves: Sequence[Curve], style: str = "") -> str:
+    """One `<svg>` with shares by day. `style`: rules for a picture that stands alone."""
+    bottom = TOP + TALL // 2
+    across = Axis([day for curve in curves for day, _ in curve.points], LEFT, WIDE - 16, False)
+    up = Axis([0.0, 1.0], bottom, TOP, False)
+    drawn = [_text(LEFT, 18, over, "title")]
+    for tick in up.ticks:
+        drawn.append(f'<line class="grid" x1="{LEFT}" x2="{WIDE - 16}" y1="{up(tick)}" y2="{up(tick)}"/>')
+        drawn.append(_text(LEFT - 6, up(tick) + 4, _short(tick), "tick end"))
+    drawn += [_text(across(tick), bottom + 16, _short(tick), "tick middle") for tick in across.ticks]
+    drawn.append(_text((LEFT + WIDE) / 2, bottom + 36, "day", "label middle"))
+    for number_of, curve in enumerate(curves):
+        colour = COLOURS[number_of % len(COLOURS)]
+        path = " ".join(f"{across(day)},{up(value)}" for day, value in curve.points)
+        dash = ' stroke-dasharray="6 4"' if number_of % 2 else ""
+        drawn.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2"{dash} points="{path}"/>')
+        for day, value in curve.points:
+            drawn.append(_mark(number_of, across(day), up(value), f"{curve.series}, day {day:g}: {number(value)}"))
+        row, column = divmod(number_of, COLUMNS)
+        x, y = LEFT + column * (WIDE - LEFT) / COLUMNS, bottom + HEIGHT_BELOW + row * LEGEND
+        drawn += [_mark(number_of, x + 5, y - 4, ""), _text(x + 16, y, curve.series, "label")]
+    height = bottom + HEIGHT_BELOW + math.ceil(len(curves) / COLUMNS) * LEGEND
+    size = f'viewBox="0 0 {WIDE} {height}" role="img" aria-label="{escape(over)}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
+    return "\n".join([head, *([f"<style>{style}</style>"] if style else []), *drawn, "</svg>"])
+
+
+ALONE = """
+text { fill: #6b7280; font: 12px system-ui, sans-serif } .title { fill: #374151; font-weight: 600; font-size: 13px }
+.middle { text-anchor: middle } .end { text-anchor: end } .grid { stroke: #d1d5db }
+"""
+"""The style of a picture outside of a page: colours that stand on light and on dark paper."""
+
+
+def picture(over: str, curves: Sequence[Curve]) -> str:
+    """Return a picture of curves as a file of its own."""
+    return curve_svg(over, curves, ALONE) + "\n"

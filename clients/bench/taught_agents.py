@@ -14,8 +14,8 @@ OWN, FOREIGN = 0.8, 0.2
 
 class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an agent. `own`, `other`: questions of its own and of the other handbook that it answered, by day
-    of measurement; `untaught`: of its own before it was taught; `order_before`, `order_after`: the shared records as it
-    finds them; `used`, `unused`, `sections`: states of its notes and of its course's sections at the end."""
+    of measurement; `untaught`: of its own before it was taught; `uses`: numbers of the shared records that its tasks use;
+    `order_before`, `order_after`: the shared records as it finds them; `used`, `unused`, `sections`: states of its notes and of its course's sections at the end."""
 
     agent: str
     course: str
@@ -25,6 +25,7 @@ class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
     own: tuple[int, ...]
     other: tuple[int, ...]
     by_budget: dict[str, int]
+    uses: tuple[int, ...]
     order_before: tuple[int, ...]
     order_after: tuple[int, ...]
     used: tuple[str, ...]
@@ -56,6 +57,8 @@ def course(options: BenchOptions) -> PartResult:
             share("  after fifty tasks", agent.own[-1], agent.questions),
             share("  untaught", agent.untaught, agent.questions, at_most(FOREIGN)),
             share("  the other handbook, at most", max(agent.other), agent.foreign, at_most(FOREIGN)),
+            share("  used shared records among as many first, before", *_first(agent, agent.order_before)),
+            share("  after fifty tasks", *_first(agent, agent.order_after)),
             share("  used notes kept", agent.used.count("active"), len(agent.used), at_least(1)),
             share("  unused notes archived", agent.unused.count("archived"), len(agent.unused), at_least(1)),
         )
@@ -66,6 +69,11 @@ def course(options: BenchOptions) -> PartResult:
         shows_not="whether an agent's model reads the sections well; handbooks of more than 15 sections",
         curves=_curves(lived),
     )
+
+
+def _first(agent: AgentOutcome, order: tuple[int, ...]) -> tuple[int, int]:
+    """Return how many of the first records of an order are among those that an agent's tasks use, and of how many."""
+    return len({*order[: len(agent.uses)]} & {*agent.uses}), len(agent.uses)
 
 
 def _moved(first: AgentOutcome, second: AgentOutcome) -> int:

@@ -45,6 +45,9 @@ def bench(
         typer.Option("--from", parser=path, help="Use this saved report and measure nothing; repeatable."),
     ] = None,
     html: Annotated[Path | None, typer.Option(parser=path, help="Write the report as an HTML page with plots.")] = None,
+    pictures: Annotated[
+        Path | None, typer.Option(parser=path, help="Write the report's curves as SVG files into this folder.")
+    ] = None,
     markdown: Annotated[Path | None, typer.Option(parser=path, help="Write the report as Markdown.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -78,11 +81,13 @@ def bench(
             from ..bench.html_report import page
 
             reports.write(html, page(report))
+        if pictures:
+            _draw(report, pictures)
         if markdown:
             reports.write(markdown, reports.markdown(report))
         answer.give(report)
         if not as_json:
-            if saved and not (save or html or markdown):
+            if saved and not (save or html or markdown or pictures):
                 for part in report.parts:
                     say([*part_lines(part), ""])
             say([verdict(report)])
@@ -105,6 +110,17 @@ def _measured(names: Sequence[str], options: BenchOptions, save: Path | None, as
             if not as_json:
                 say([*part_lines(part), ""])
     return reports.report(done)
+
+
+def _draw(report: Report, folder: Path) -> None:
+    """Write each picture of curves as an SVG file that has the name of the part that measured it."""
+    from ..bench.html_report import picture
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in report.parts:
+        for number_of, over in enumerate(dict.fromkeys(curve.over for curve in part.curves)):
+            name = f"{part.group}-{part.name}{f'-{number_of + 1}' if number_of else ''}.svg"
+            reports.write(folder / name, picture(over, [curve for curve in part.curves if curve.over == over]))
 
 
 def part_lines(part: PartResult) -> Iterator[str]:
