@@ -14,7 +14,7 @@ from typing import NamedTuple, get_args
 import msgspec
 
 from ..clients.bench.session_data import new_repository
-from ..clients.bench.taught_agents import AgentOutcome, TaughtAgents
+from ..clients.bench.taught_agents import TaughtAgent, TaughtAgents
 from ..clients.importers.course_file import Course, read_course
 from ..clients.python.client import Client
 from ..daemon.config import Config
@@ -158,7 +158,7 @@ class _Life:
                     own[agent.name].append(self._right(agent.name, agent.name, TEST_TOKENS))
                     other[agent.name].append(self._right(agent.name, foreign.name, TEST_TOKENS))
         outcomes = tuple(
-            AgentOutcome(
+            TaughtAgent(
                 agent=agent.name,
                 course=self._courses[agent.name].title,
                 questions=len(_questions(self._courses[agent.name])),

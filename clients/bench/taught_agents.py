@@ -12,10 +12,11 @@ OWN, FOREIGN = 0.8, 0.2
 """Least share of its own handbook that an agent answers, and most of one that it was not taught."""
 
 
-class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an agent. `own`, `other`: questions of its own and of the other handbook that it answered, by day
-    of measurement; `untaught`: of its own before it was taught; `uses`: numbers of the shared records that its tasks use;
-    `order_before`, `order_after`: the shared records as it finds them; `used`, `unused`, `sections`: states of its notes and of its course's sections at the end."""
+class TaughtAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent that was taught. `own`, `other`: questions of its own and of the other handbook that it answered, by day
+    of measurement; `untaught`: of its own before it was taught; `uses`: numbers of the shared records that its tasks
+    use; `order_before`, `order_after`: the shared records as it finds them; `used`, `unused`, `sections`: states of its
+    notes and of its course's sections at the end."""
 
     agent: str
     course: str
@@ -37,7 +38,7 @@ class TaughtAgents(msgspec.Struct, frozen=True, kw_only=True):
     """The reply of `teach-agents`. `days`: of the measurements."""
 
     days: tuple[int, ...]
-    agents: tuple[AgentOutcome, ...]
+    agents: tuple[TaughtAgent, ...]
 
 
 def course(options: BenchOptions) -> PartResult:
@@ -71,12 +72,12 @@ def course(options: BenchOptions) -> PartResult:
     )
 
 
-def _first(agent: AgentOutcome, order: tuple[int, ...]) -> tuple[int, int]:
+def _first(agent: TaughtAgent, order: tuple[int, ...]) -> tuple[int, int]:
     """Return how many of the first records of an order are among those that an agent's tasks use, and of how many."""
     return len({*order[: len(agent.uses)]} & {*agent.uses}), len(agent.uses)
 
 
-def _moved(first: AgentOutcome, second: AgentOutcome) -> int:
+def _moved(first: TaughtAgent, second: TaughtAgent) -> int:
     places = {record: place for place, record in enumerate(second.order_after)}
     return sum(places.get(record) != place for place, record in enumerate(first.order_after))
 

@@ -10,6 +10,7 @@ from ..python.async_client import AsyncClient
 from .screen import Panel, failed
 from .screens import (
     activity_screen,
+    agents_screen,
     changes_screen,
     correction_screen,
     fading_screen,
@@ -39,6 +40,7 @@ def application(client: AsyncClient, folder: str) -> Starlette:
         *activity_screen.ROUTES,
         *sessions_screen.ROUTES,
         *skills_screen.ROUTES,
+        *agents_screen.ROUTES,
         *reports_screen.ROUTES,
         *readers_screen.ROUTES,
         *sharing_screen.ROUTES,

@@ -156,7 +156,7 @@ as HTML that its templates escaped; this script inserts none. */
   }
 
   /* --- keys -------------------------------------------------------------------------------------------------- */
-  const places = { s: "/", m: "/memories", p: "/map", f: "/fading", i: "/inbox", a: "/activity", k: "/skills", w: "/reports", r: "/readers", h: "/sharing", t: "/settings" };
+  const places = { s: "/", m: "/memories", p: "/map", f: "/fading", i: "/inbox", a: "/activity", k: "/skills", e: "/agents", w: "/reports", r: "/readers", h: "/sharing", t: "/settings" };
   let goes = false;
 
   function rows() { return [...view.querySelectorAll("[data-row]")]; }

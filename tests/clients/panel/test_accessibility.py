@@ -68,6 +68,7 @@ def addresses(client: Client, id: str) -> list[str]:
         "/activity",
         "/activity/sessions",
         "/skills",
+        "/agents",
         "/reports",
         "/readers",
         "/sharing",

@@ -38,7 +38,7 @@ async def requests_of(daemon: RunningDaemon, folder: Path, path: str) -> Counter
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/memories", "/map", "/inbox", "/triage", "/activity", "/readers", "/reports", "/skills"]
+    "path", ["/", "/memories", "/map", "/inbox", "/triage", "/activity", "/readers", "/reports", "/skills", "/agents"]
 )
 def test_a_screen_asks_once_for_the_counts_and_for_the_state_U4(
     daemon: RunningDaemon, tmp_path: Path, path: str
