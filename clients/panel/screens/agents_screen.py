@@ -1,5 +1,5 @@
-"""Agents with a memory of their own: role, prompt and what they were taught (O3, O5). A terminal changes them, never this
-page."""
+"""Agents with a memory of their own: role, prompt and what they were taught (O3, O5). A terminal changes them, never
+this page."""
 
 from __future__ import annotations
 
