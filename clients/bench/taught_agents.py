@@ -14,8 +14,9 @@ OWN, FOREIGN = 0.8, 0.2
 
 class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an agent. `own`, `other`: questions of its own and of the other handbook that it answered, by day
-    of measurement; `untaught`: of its own before it was taught; `uses`: numbers of the shared records that its tasks use;
-    `order_before`, `order_after`: the shared records as it finds them; `used`, `unused`, `sections`: states of its notes and of its course's sections at the end."""
+    of measurement; `untaught`: of its own before it was taught; `uses`: numbers of the shared records that its tasks
+    use; `order_before`, `order_after`: the shared records as it finds them; `used`, `unused`, `sections`: states of its
+    notes and of its course's sections at the end."""
 
     agent: str
     course: str
