@@ -88,5 +88,7 @@ def _curves(lived: TaughtAgents) -> tuple[Curve, ...]:
     for agent in lived.agents:
         for name, right, total in (("own", agent.own, agent.questions), ("other", agent.other, agent.foreign)):
             points = tuple((float(day), each / total) for day, each in zip(lived.days, right, strict=True))
+            if name == "own":
+                points = ((0.0, agent.untaught / total), *points)  # before it is taught, on the first day
             curves.append(Curve(over, f"{agent.agent}, {name} handbook", points))
     return tuple(curves)
