@@ -236,7 +236,7 @@ class CoursesService(Service):
             self._writer.run(lambda: self._stores.commit(operations)).result()
             self._sleep(pool)
             right = sum(question.right for question in asked)
-            self._core.activity.note("asked", f"{agent}: {right} of {len(asked)} questions right")
+            self._core.activity.note("tested", f"{agent}: {right} of {len(asked)} questions right")
         return tuple(asked)
 
     def _asked(self, agent: str, course: StoredCourse, turns: Sequence[str]) -> list[QuestionOutcome]:

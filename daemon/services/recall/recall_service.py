@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from ....protocol.courses import SECTION_LIMIT
 from ....protocol.errors import InvalidRequest
 from ....protocol.recall import Feedback, Heard, Hit, NeverUsed, Recall, Recalled
 from ....protocol.record import QUOTE_LIMIT, Record, check_types
@@ -28,6 +29,7 @@ from ..service import Caller, Handler, Handlers, Lane, Permits, Service, owner
 from ..shared_belief import with_author
 from .deep import DeepCaller, DeepRecall, narrowed
 from .feedback import CountUse, FeedbackLearner, RecentAnswers, Teach
+from .selection import cost, within
 from .turn_search import TurnSearch, with_turns
 from .warm import SearchIndexes, WarmRecall, silent
 
@@ -36,6 +38,9 @@ PROMPT_FLOOR = 0.44
 
 TAUGHT_LEAST = 0.02
 """Relevance that the best section of an agent's course must reach for the agent's question."""
+
+NEAR_SECTIONS = 50
+"""Sections of courses from which the nearest are chosen."""
 
 PROMPT_TERMS = 2
 """Least terms of a prompt, without stop words: "commit" or "go on" matches any record that has the word."""
@@ -142,10 +147,10 @@ class RecallService(Service):
         turns = self._turns_for(question, caller, answer) if is_plain else None
         if turns:
             answer = with_turns(answer, turns, question)
-        elif answer.abstained:
-            is_own = is_plain and agent_pool(question.agent) in caller.scope
-            sections = self._taught(question, caller.permits, noted=True) if is_own else None
-            answer = replace(sections, scope=answer.scope, pending=answer.pending) if sections else silent(answer)
+        elif is_plain and agent_pool(question.agent) in caller.scope:
+            answer = self._with_sections(answer, question, caller.permits)
+        if answer.abstained and not turns:
+            answer = silent(answer)
         if turns is not None:
             answer = replace(answer, method="records and turns")
         if view is None and caller.is_owner:
@@ -200,24 +205,42 @@ class RecallService(Service):
         floor = max(PROMPT_FLOOR, self._warm.floor(request))
         return tuple(hit for hit in answer.hits if hit.parts["relevance"] >= floor and _is_believed(hit.record))
 
-    def _taught(self, request: Recall, permits: Permits | None, *, noted: bool) -> Recalled | None:
-        """Return the sections of its courses that are nearest to an agent's question, None where none is near at all.
-        The user taught them so that they answer, so the floor does not count."""
+    def _with_sections(
+        self, answer: Recalled, request: Recall, permits: Permits | None, *, noted: bool = True
+    ) -> Recalled:
+        """Return an answer to an agent with the nearest sections of its courses in the rest of the budget. The user
+        taught them so that they answer, so the floor does not count for them."""
         pool = agent_pool(request.agent)
         sections = self._stores.courses.taught(pool) if pool else frozenset[str]()
         if not sections:
-            return None
-        answer = self._warm.recall(request, (pool,), 0, None, permits, noted=noted, has_floor=False)
-        hits = tuple(hit for hit in answer.hits if hit.record.id in sections)
-        return replace(answer, hits=hits) if hits and answer.strength >= TAUGHT_LEAST else None
+            return answer
+        wide = replace(request, limit=NEAR_SECTIONS, budget_tokens=NEAR_SECTIONS * SECTION_LIMIT)
+        near = self._warm.recall(wide, (pool,), 0, None, permits, noted=noted, has_floor=False)
+        if near.strength < TAUGHT_LEAST:
+            return answer
+        ordered = sorted(near.hits, key=lambda hit: (-hit.score, -hit.parts.get("cosine", 0.0)))
+        first = () if answer.abstained else answer.hits
+        known = {hit.record.id for hit in first}
+        fresh = {hit.record.id: hit for hit in ordered if hit.record.id in sections and hit.record.id not in known}
+        spent = answer.tokens - sum(cost(hit.record) for hit in answer.hits) if answer.abstained else answer.tokens
+        left = max(1, request.limit) - len(first), request.budget_tokens - spent
+        given = list(within((hit.record for hit in fresh.values()), *left, at_least=not first))
+        return replace(
+            answer,
+            hits=(*first, *(fresh[record.id] for record, _ in given)),
+            tokens=spent + sum(price for _, price in given),
+            recall=near.recall if answer.abstained else answer.recall,
+            abstained=answer.abstained and not given,
+            reason="" if given else answer.reason,
+            nearest=None if given else answer.nearest,
+        )
 
     def examined(self, question: str, agent: str, budget_tokens: int) -> tuple[Hit, ...]:
         """Return what a question to an agent's own memory gives within a budget; memd counts none of it as given."""
         request = Recall(query=question, budget_tokens=budget_tokens, agent=agent)
         answer = self._warm.recall(request, (agent_pool(agent),), 0, noted=False)
-        if answer.abstained:
-            answer = self._taught(request, None, noted=False) or silent(answer)
-        return answer.hits
+        answer = self._with_sections(answer, request, None, noted=False)
+        return () if answer.abstained else answer.hits
 
     def _count(self, request: Recall, caller: Caller, answer: Recalled) -> None:
         ids = [hit.record.id for hit in answer.hits]
