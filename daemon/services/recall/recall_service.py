@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from ....protocol.courses import SECTION_LIMIT
+from ....protocol.courses import SECTION_LIMIT, TEST_TOKENS
 from ....protocol.errors import InvalidRequest
 from ....protocol.recall import Feedback, Heard, Hit, NeverUsed, Recall, Recalled
 from ....protocol.record import QUOTE_LIMIT, Record, check_types
@@ -36,8 +36,8 @@ from .warm import SearchIndexes, WarmRecall, silent
 PROMPT_FLOOR = 0.44
 """Relevance that a record must reach for a prompt (Q13), which is no question to memd in most cases."""
 
-TAUGHT_LEAST = 0.02
-"""Relevance that the best section of an agent's course must reach for the agent's question."""
+TAUGHT_NEAR = 0.22
+"""Cosine that the nearest section of an agent's course must reach for the agent's question."""
 
 NEAR_SECTIONS = 50
 """Sections of courses from which the nearest are chosen."""
@@ -208,22 +208,23 @@ class RecallService(Service):
     def _with_sections(
         self, answer: Recalled, request: Recall, permits: Permits | None, *, noted: bool = True
     ) -> Recalled:
-        """Return an answer to an agent with the nearest sections of its courses in the rest of the budget. The user
-        taught them so that they answer, so the floor does not count for them."""
+        """Return an answer to an agent with the nearest sections of its courses, as many as a test gives, in the rest
+        of the budget. The user taught them so that they answer, so the floor does not count for them."""
         pool = agent_pool(request.agent)
         sections = self._stores.courses.taught(pool) if pool else frozenset[str]()
         if not sections:
             return answer
         wide = replace(request, limit=NEAR_SECTIONS, budget_tokens=NEAR_SECTIONS * SECTION_LIMIT)
         near = self._warm.recall(wide, (pool,), 0, None, permits, noted=noted, has_floor=False)
-        if near.strength < TAUGHT_LEAST:
+        own = [hit for hit in near.hits if hit.record.id in sections]
+        if max((hit.parts.get("cosine", 0.0) for hit in own), default=0.0) < TAUGHT_NEAR:
             return answer
-        ordered = sorted(near.hits, key=lambda hit: (-hit.score, -hit.parts.get("cosine", 0.0)))
+        ordered = sorted(own, key=lambda hit: (-hit.score, -hit.parts.get("cosine", 0.0)))
         first = () if answer.abstained else answer.hits
         known = {hit.record.id for hit in first}
-        fresh = {hit.record.id: hit for hit in ordered if hit.record.id in sections and hit.record.id not in known}
+        fresh = {hit.record.id: hit for hit in ordered if hit.record.id not in known}
         spent = answer.tokens - sum(cost(hit.record) for hit in answer.hits) if answer.abstained else answer.tokens
-        left = max(1, request.limit) - len(first), request.budget_tokens - spent
+        left = max(1, request.limit) - len(first), min(request.budget_tokens - spent, TEST_TOKENS)
         given = list(within((hit.record for hit in fresh.values()), *left, at_least=not first))
         return replace(
             answer,
