@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from .access import Grants, PassGranted, Revocation
+from .agent_outcomes import AgentOutcomes, AgentRanking
 from .corrections import Inbox, JudgedRecord, Judgement, Proposed, RecordList
 from .curation import Curation
 from .dead_letters import DeadLetters
@@ -372,6 +373,7 @@ _OverviewData = MemoryMap | Rhythm
 _SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
 _GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation | PolicyState | WeeklyReport
 _SkillData = SkillList | PlacedSkill | SkillProposals | SkillTuning | SharedSkill
+_AgentData = AgentOutcomes | AgentRanking
 AnyData = (
     _AskData
     | _RecordData
@@ -384,4 +386,5 @@ AnyData = (
     | _SharingData
     | _GovernanceData
     | _SkillData
+    | _AgentData
 )
