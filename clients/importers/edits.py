@@ -1,6 +1,7 @@
 """How many of the lines that an agent wrote in a turn are gone soon after (O2).
 
-A line that a later one of the next three turns takes away is lost, unless that turn writes the same line elsewhere.
+A line that a later one of the next three turns takes away is lost, unless that turn writes the same line elsewhere,
+or one with all its words in its place.
 Invariants: no text leaves the reader, only numbers; turns further back in the file than the window are closed, and a
 reader that goes on from a mark reads the window before it again, so that it tells what a reader of the whole file tells
 (W13).
@@ -32,6 +33,7 @@ _AFTER = ("new_string", "newText", "new_str", "newString")
 _WHOLE = ("content", "file_text")
 _PATCH = "*** Begin Patch"
 _FILE = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)")
+_WORD = re.compile(r"\w+")
 _COUNTED = re.compile(r"\w.*\w.*\w", re.DOTALL)
 """Lines that say something, unlike brackets."""
 
@@ -138,7 +140,11 @@ class EditHistory:
         if change.is_whole:
             for turn in self._open:
                 before += turn.lines[path]
+        fresh = [frozenset(_WORD.findall(line)) for line in after - before]
         for line in (before - after).elements():
+            words = frozenset(_WORD.findall(line))
+            if any(words <= longer for longer in fresh):
+                continue  # the line only grew
             owner = next((turn for turn in reversed(self._open) if turn.lines[path][line] > 0), None)
             if owner is now:
                 now.take_back(path, line)

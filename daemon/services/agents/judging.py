@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from ....protocol.agent_outcomes import TaskOutcome
@@ -16,12 +17,16 @@ from ....protocol.event import AnyEvent, Checked, Committed, Interrupted, Said, 
 from ....protocol.instant import micros
 from ....protocol.operation import JudgedTask
 from ....protocol.tool_calls import delegation, is_edit
+from ..reactions import complains, takes_back
 
 MINOR, REDO = 0.15, 0.5
 """Shares of the lines of a turn, from which losing them is a major change, and a redo."""
 
 LEAST_LINES = 3
 """Lines of a turn, below which their loss says nothing."""
+
+LEAST_LOST = 2
+"""Lost lines, below which the change is a minor one."""
 
 ALIKE = 0.5
 """Share of the words of two tasks that they have in common, from which the second one repeats the first."""
@@ -43,9 +48,11 @@ def judged(events: Iterable[AnyEvent], agent: str) -> Iterator[JudgedTask]:
     ordered = sorted(events, key=lambda event: micros(event.at))
     settled = {event.of: event for event in ordered if isinstance(event, Settled)}
     ordered = [event for event in ordered if not isinstance(event, Settled)]
-    for part in _parts(ordered):
-        asked = part[0]
-        if isinstance(asked, Said) and (outcome := _outcome(part, settled.get(asked.turn))):
+    parts = list(_parts(ordered))
+    for part, after in zip_longest(parts, parts[1:]):
+        asked, following = part[0], after[0] if after else None
+        words = following.text if isinstance(following, Said) else ""
+        if isinstance(asked, Said) and (outcome := _outcome(part, settled.get(asked.turn), words)):
             yield JudgedTask(agent, asked.turn, micros(asked.at), outcome)
     for call, outcome in _called(ordered):
         yield JudgedTask(call.agent, call.event.turn, micros(call.event.at), outcome)
@@ -64,21 +71,25 @@ def _parts(events: Sequence[AnyEvent]) -> Iterator[list[AnyEvent]]:
         yield part
 
 
-def _outcome(part: Sequence[AnyEvent], settled: Settled | None) -> TaskOutcome | None:
-    """Return what became of a turn of the user, None if nothing tells."""
+def _outcome(part: Sequence[AnyEvent], settled: Settled | None, following: str) -> TaskOutcome | None:
+    """Return what became of a turn of the user, None if nothing tells. `following`: the user's next turn."""
     if any(isinstance(event, ToolCalled) and event.outcome == "refused" and is_edit(event.name) for event in part):
         return "refused"
-    if any(isinstance(event, Interrupted) and event.by == "user" for event in part):
+    is_stopped = any(isinstance(event, Interrupted) and event.by == "user" for event in part)
+    if is_stopped and takes_back(following):
         return "interrupted"
     if settled is None or settled.lines < LEAST_LINES:
+        return None
+    if settled.lost >= LEAST_LOST and settled.lost >= MINOR * settled.lines:
+        return "major" if settled.lost < REDO * settled.lines else "redo"
+    if is_stopped or complains(following):
         return None
     checks = [event.state for event in part if isinstance(event, Checked) and event.state != "unclear"]
     has_passed = checks[-1:] == ["passed"]
     if not settled.lost:
         is_proved = has_passed or any(isinstance(event, Committed) for event in part)
         return ("as_is_checked" if has_passed else "as_is") if settled.followed or is_proved else None
-    share = settled.lost / settled.lines
-    return "minor" if share < MINOR else "major" if share < REDO else "redo"
+    return "minor"
 
 
 def _called(events: Sequence[AnyEvent]) -> Iterator[tuple[AgentCall, TaskOutcome]]:
@@ -103,16 +114,18 @@ def _call_outcome(call: AgentCall, later: Sequence[AgentCall], events: Sequence[
         case "refused":
             return "refused"
         case "error":
-            return "failed"
+            return "silent" if _is_stopped(call, events) else "failed"
         case "unknown":
-            after = events[events.index(call.event) + 1 :]
-            if any(isinstance(event, Interrupted | SessionEnded) for event in after):
-                is_stopped = isinstance(next(iter(after)), Interrupted)
-                return "interrupted" if is_stopped else "silent"
-            return "running"
+            return "silent" if any(isinstance(event, SessionEnded) for event in events) else "running"
         case _:
             again = next((other for other in later if other.group != call.group and _is_alike(call, other)), None)
             return "silent" if again is None else "redo" if again.agent == call.agent else "rerouted"
+
+
+def _is_stopped(call: AgentCall, events: Sequence[AnyEvent]) -> bool:
+    """Whether the user stopped a call, which tells nothing of the agent."""
+    after = events[events.index(call.event) + 1 :]
+    return bool(after) and isinstance(after[0], Interrupted)
 
 
 def _is_alike(call: AgentCall, other: AgentCall) -> bool:
