@@ -11,6 +11,7 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
 from . import (
+    agent_choice,
     client_costs,
     continuity,
     documents,
@@ -115,6 +116,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "rules": planted_rules.rules,
         "skills": repeated_work.procedures,
         "skill-edits": repeated_work.edits,
+        "agents": agent_choice.agents,
     },
     "everyday": {"lines": everyday.everyday},
     "languages": {"sessions": languages.sessions},

@@ -31,7 +31,7 @@ from ...protocol.text_limits import TEXT_LIMIT
 from ...protocol.tool_calls import AGENT_NAME, command_of, delegation
 from . import json_line, summary
 from .command_sources import WINDOW, CommandSources
-from .edits import EDITS_WINDOW, EditHistory
+from .edit_history import EDITS_WINDOW, EditHistory
 from .facts import facts
 from .json_line import TAKEN, BadLine, ContentBlock, checked_time
 from .todo_list import TodoList
@@ -62,7 +62,7 @@ class ReadSoFar(msgspec.Struct, frozen=True, kw_only=True):
     is_under_way: bool = False
 
 
-class Heard(NamedTuple):
+class SharedHistory(NamedTuple):
     """What the documents of a reader share."""
 
     sources: CommandSources
@@ -72,7 +72,7 @@ class Heard(NamedTuple):
 class Document:
     """The events of one document while its lines are read."""
 
-    def __init__(self, heard: Heard, session: str, agent: str = "", begun: ReadSoFar | None = None) -> None:
+    def __init__(self, heard: SharedHistory, session: str, agent: str = "", begun: ReadSoFar | None = None) -> None:
         self.session, self.agent = session, agent
         self._sources, self._edits = heard
         self.cwd, self.first, self.last = (begun.cwd, begun.first, begun.last) if begun else ("", "", "")
@@ -237,7 +237,7 @@ class SessionReader(ABC):
 
     def __init__(self, time: str = "", begun: Iterable[ReadSoFar] = ()) -> None:
         self.time, self.sources, self.edits = time, CommandSources(), EditHistory()
-        self.heard = Heard(self.sources, self.edits)
+        self.heard = SharedHistory(self.sources, self.edits)
         self.documents = {
             (state.session, state.agent): Document(self.heard, state.session, state.agent, state) for state in begun
         }

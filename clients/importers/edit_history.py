@@ -38,7 +38,7 @@ _COUNTED = re.compile(r"\w.*\w.*\w", re.DOTALL)
 """Lines that say something, unlike brackets."""
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """What a call takes from a file and puts into it, as lines. `is_whole`: it writes the whole file anew."""
 
     path: str
@@ -78,7 +78,7 @@ class EditHistory:
         self.earlier: Callable[[], EditHistory] | None = None
         self._turns: list[EditedTurn] = []
         self._open: deque[EditedTurn] = deque()
-        self._waiting: dict[str, list[Change]] = {}
+        self._waiting: dict[str, list[FileChange]] = {}
 
     def begin(self, document: tuple[str, str], turn: str, at: str, place: int) -> None:
         """Take a turn of the user."""
@@ -132,7 +132,7 @@ class EditHistory:
         while self._open and self._open[0].place <= place - EDITS_WINDOW:
             self._open.popleft()
 
-    def _apply(self, change: Change) -> None:
+    def _apply(self, change: FileChange) -> None:
         if not self._open:
             return
         path, now = change.path, self._open[-1]
@@ -154,7 +154,7 @@ class EditHistory:
         now.write(path, after - before)
 
 
-def changes(name: str, arguments: str) -> list[Change]:
+def changes(name: str, arguments: str) -> list[FileChange]:
     """Return what a call does to files, from its whole arguments; none for another call."""
     is_patch = _PATCH in arguments and "apply_patch" in f"{name} {arguments}"
     if not is_patch and not is_edit(name):
@@ -177,7 +177,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def _edited(fields: dict[str, Any]) -> Iterator[Change]:
+def _edited(fields: dict[str, Any]) -> Iterator[FileChange]:
     path = _text(fields, _PATHS)
     edits: Any = fields.get("edits")
     for edit in cast("list[Any]", edits) if isinstance(edits, list) else [fields]:
@@ -186,28 +186,28 @@ def _edited(fields: dict[str, Any]) -> Iterator[Change]:
         named = cast("dict[str, Any]", edit)
         before, after, whole = (_text(named, names) for names in (_BEFORE, _AFTER, _WHOLE))
         if before or after:
-            yield Change(path, _lines(before), _lines(after))
+            yield FileChange(path, _lines(before), _lines(after))
         elif whole:
-            yield Change(path, (), _lines(whole), is_whole=len(whole) < TEXT_WINDOW)
+            yield FileChange(path, (), _lines(whole), is_whole=len(whole) < TEXT_WINDOW)
 
 
 def _text(fields: dict[str, Any], names: Sequence[str]) -> str:
     return next((value for name in names if isinstance(value := fields.get(name), str)), "")
 
 
-def _patched(text: str) -> Iterator[Change]:
+def _patched(text: str) -> Iterator[FileChange]:
     """Yield the parts of a patch, whose file each `*** Update File` names."""
     lines = text[text.index(_PATCH) :].splitlines()
     path, before, after = "", list[str](), list[str]()
     for line in lines:
         if named := _FILE.match(line):
-            yield Change(path, before, after)
+            yield FileChange(path, before, after)
             path, before, after = named[1].strip(), [], []
         elif line.startswith("-"):
             before += _lines(line[1:])
         elif line.startswith("+"):
             after += _lines(line[1:])
-    yield Change(path, before, after)
+    yield FileChange(path, before, after)
 
 
 def _lines(text: str) -> list[str]:
