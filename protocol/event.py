@@ -187,7 +187,7 @@ class Settled(Event, tag="settled", frozen=True, kw_only=True):
     took away again in the next three turns of the user, and how many of these followed so far (O2)."""
 
     of: str
-    lines: Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+    lines: Annotated[int, msgspec.Meta(ge=0, le=10**9)]
     lost: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 0
     followed: Annotated[int, msgspec.Meta(ge=0, le=3)] = 0
 

@@ -55,7 +55,8 @@ class SeenTask(NamedTuple):
 
 
 class ChoiceWorld:
-    """One draw: skills, tasks, and what the host would see. `clear`: tasks are told in more words; `changes`: the skills are others from the middle on."""
+    """One draw: skills, tasks, and what the host would see. `clear`: tasks are told in more words;
+    `changes`: the skills are others from the middle on."""
 
     def __init__(
         self, random: np.random.Generator, roles: Roles, *, clear: bool = False, changes: bool = False
@@ -112,13 +113,13 @@ def _by_win_rate(world: ChoiceWorld, task: int, seen: Sequence[SeenTask], runnin
     return max(range(AGENTS), key=rate)
 
 
-def _by_rank(*, past: bool = True, half: int = 0, running_cost: float = 0.0) -> Choose:
+def _by_rank(*, past: bool = True, known: bool = False, half: int = 0, running_cost: float = 0.0) -> Choose:
     def choose(world: ChoiceWorld, task: int, seen: Sequence[SeenTask], running: Sequence[int]) -> int:
         candidates = [
             RankCandidate(
                 name=str(agent),
                 role_cosine=float(world.role[agent, task]),
-                past=_past(world, task, seen, agent) if past else (),
+                past=_past(world, task, seen, agent, known) if past else (),
                 running=running.count(agent),
             )
             for agent in range(AGENTS)
@@ -128,9 +129,11 @@ def _by_rank(*, past: bool = True, half: int = 0, running_cost: float = 0.0) -> 
     return choose
 
 
-def _past(world: ChoiceWorld, task: int, seen: Sequence[SeenTask], agent: int) -> list[PastTask]:
+def _past(world: ChoiceWorld, task: int, seen: Sequence[SeenTask], agent: int, known: bool) -> list[PastTask]:
+    """Return the outcomes of an agent. `known`: with the kinds of the tasks in place of their similarity."""
+    similar = world.kind == world.kind[task] if known else world.similar[task]
     own = [each for each in reversed(seen) if each.agent == agent]
-    return [PastTask(float(world.similar[task, each.task]), each.weight, age) for age, each in enumerate(own)]
+    return [PastTask(float(similar[each.task]), each.weight, age) for age, each in enumerate(own)]
 
 
 RATE, ROLES, RANKING, RECENT = "by win rate", "by role alone", "by ranking", "by ranking, recent ones first"
@@ -141,6 +144,7 @@ STRATEGIES: dict[str, Choose] = {
     ROLES: _by_rank(past=False),
     RANKING: _by_rank(),
     RECENT: _by_rank(half=10),
+    "by ranking, if it knew the kinds": _by_rank(known=True),
     "by ranking, less if busy": _by_rank(running_cost=0.05),
 }
 

@@ -57,9 +57,11 @@ class EditedTurn:
         self.written: Counter[str] = Counter()
         self.taken: list[tuple[EditedTurn, str]] = []
         self.total = self.followed = 0
+        self.has_edits = False
 
     def write(self, path: str, lines: Counter[str]) -> None:
         """Note lines that the agent wrote."""
+        self.has_edits = True
         self.lines[path] += lines
         self.written += lines
         self.total += lines.total()
@@ -114,7 +116,7 @@ class EditHistory:
                 else:
                     lost[owner] += 1
         for turn in self._turns:
-            if turn.total > 0 and turn.document == document:
+            if turn.has_edits and turn.document == document:
                 yield Settled(
                     turn=f"{turn.turn}#settled",
                     at=turn.at,
