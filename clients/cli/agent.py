@@ -37,7 +37,7 @@ app.add_typer(agent_app, name="agent")
 
 @agent_app.callback()
 def agents(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List agents with their own memory, create one, or see how they did.
+    """List agents with a memory, create one, rank them.
 
     \b
     Examples:
