@@ -191,6 +191,16 @@ class HandedOver(Event, tag="handed_over", frozen=True, kw_only=True):
     closed: HandoverTexts = ()
 
 
+class Settled(Event, tag="settled", frozen=True, kw_only=True):
+    """What became of the lines that the agent wrote after the user's turn `of`: how many they were, how many the agent
+    took away again in the next three turns of the user, and how many of these followed so far (O2)."""
+
+    of: str
+    lines: Annotated[int, msgspec.Meta(ge=0, le=10**9)]
+    lost: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 0
+    followed: Annotated[int, msgspec.Meta(ge=0, le=3)] = 0
+
+
 class Stated(Event, tag="stated", frozen=True, kw_only=True):
     """The user changed the current state of a pool (C1): `text` is a new item, "" for none; `closes` names the item
     that is closed or replaced. `turn` is the new item's id."""
@@ -304,6 +314,7 @@ AnyEvent = (
     | Checked
     | Planned
     | Interrupted
+    | Settled
     | Stated
     | HandedOver
     | Reflected

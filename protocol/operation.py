@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 import msgspec
 
+from .agent_outcomes import TaskOutcome
 from .errors import JournalCorrupt
 from .event import Origin
 from .fading import Archived, Counted, FeedbackGiven, Folded, Operation, Released, Restored, Reviewed, Slept
@@ -627,6 +628,36 @@ class CourseClosed(Operation, tag="course_closed", frozen=True, kw_only=True):
     document: str
 
 
+class JudgedTask(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What memd observed of a task of an agent: the turn that gave it, and the time of that turn in microseconds."""
+
+    agent: str
+    turn: str
+    at: int
+    outcome: TaskOutcome
+
+
+class TasksJudged(Operation, tag="tasks_judged", frozen=True, kw_only=True):
+    """memd judged the tasks of a document, which replaces its earlier judgement (O2). `archive_seq`: captures up to it
+    are judged; `document`: "" if these had nothing to judge."""
+
+    archive_seq: int
+    document: str = ""
+    tasks: tuple[JudgedTask, ...] = ()
+
+
+class TaskRated(Operation, tag="task_rated", frozen=True, kw_only=True):
+    """The user said what became of an agent's task (O2), or took it back with `outcome` "". `at`: of the task, in
+    microseconds."""
+
+    agent: str
+    document: str
+    turn: str
+    at: int
+    outcome: TaskOutcome | Literal[""] = ""
+    perspective: str = ""
+
+
 class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):
     """Both logs are verified up to these headers (seq and hash); a start verifies only later entries."""
 
@@ -652,8 +683,9 @@ _Remote = RemoteConsented | RemoteReserved | RemoteSettled
 _Sharing = ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged
 _Policy = PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised
 _Courses = CourseOpened | CourseAsked | CourseClosed
+_Outcomes = TasksJudged | TaskRated
 _Memory = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay
-AnyOperation = _Memory | _Remote | _Sharing | _Policy | _Courses | Checkpoint | Unknown
+AnyOperation = _Memory | _Remote | _Sharing | _Policy | _Courses | _Outcomes | Checkpoint | Unknown
 
 _encoder = msgspec.msgpack.Encoder()
 _known = {str(cls.__struct_config__.tag) for cls in get_args(AnyOperation)} - {"unknown"}

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from .access import Grants, PassGranted, Revocation
+from .agent_outcomes import AgentOutcomes, AgentRanking
 from .corrections import Inbox, JudgedRecord, Judgement, Proposed, RecordList
 from .courses import AgentState, CoursesAsked, CourseState, CourseTaught, School
 from .curation import Curation
@@ -372,8 +373,8 @@ _IngestionData = Detail | TopicList
 _OverviewData = MemoryMap | Rhythm
 _SharingData = ShareList | ShareState | ShareReview | Outbox | PreparedShare | PartitionTaken | ShareLog
 _GovernanceData = PatchList | PatchBytes | PatchesTaken | Curation | PolicyState | WeeklyReport
-_CourseData = CourseTaught | CoursesAsked | School | CourseState | AgentState
 _SkillData = SkillList | PlacedSkill | SkillProposals | SkillTuning | SharedSkill
+_AgentData = CourseTaught | CoursesAsked | School | CourseState | AgentState | AgentOutcomes | AgentRanking
 AnyData = (
     _AskData
     | _RecordData
@@ -386,5 +387,5 @@ AnyData = (
     | _SharingData
     | _GovernanceData
     | _SkillData
-    | _CourseData
+    | _AgentData
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from .access import Grant, ListGrants, Revoke
+from .agent_outcomes import ExplainAgent, RankAgents, RateTask
 from .corrections import (
     AddEvidence,
     Confirm,
@@ -357,11 +358,11 @@ _Sharing = (
 _Governance = ListPatches | GetPatch | SendPatch | PublishPlaybook | TakePatches | TrustPi | Curate | GetReport
 _Policy = GetPolicy | CheckPolicy | AcceptPolicy
 _Skills = ListSkills | PlaceSkill | RetireSkill | ProposeSkills | TuneSkill | ShareSkill
-_Courses = Teach | AskCourses | GetSchool | CloseCourse | GetAgent
+_Agents = Teach | AskCourses | GetSchool | CloseCourse | GetAgent | ExplainAgent | RateTask | RankAgents
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | ListActivity | Stop | Pause | Resume | ListSettings | PutSetting
 _Memory = _Answers | _Records | _Overviews | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
-_Shared = _Sharing | _Governance | _Policy | _Skills | _Courses
+_Shared = _Sharing | _Governance | _Policy | _Skills | _Agents
 AnyRequest = _Memory | _Distillation | _Ingestion | _Remote | _Shared | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})

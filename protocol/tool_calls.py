@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,6 +22,17 @@ _FETCHERS = frozenset("aria2c axel curl curlie fetch http https links lynx w3m w
 """Programs that read from other machines."""
 _PAGE_TOOLS = frozenset("browse browsernavigate fetch googlewebsearch readurl urlfetch webfetch websearch".split())
 """Tools of agents that do, in small letters and without underscores."""
+_DELEGATING = {
+    "agent": "general-purpose",
+    "delegate_to_agent": "",
+    "spawn_agent": "default",
+    "subagent": "",
+    "task": "general-purpose",
+}
+"""Tools that give a task to another agent, in small letters, with the agent that they mean if they name none."""
+AGENT_NAME = re.compile(r'"(?:subagent_type|agent_type|agent_name|agent)"\s*:\s*"([\w.:-]{1,64})"')
+_TASK = re.compile(r'"(?:description|prompt|task|message|objective)"\s*:\s*"((?:[^"\\]|\\.)+)')
+
 _LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b|\[::1\]")
 
 
@@ -48,6 +60,28 @@ def edited_path(call: ToolCalled) -> str:
     if found is None and call.name.casefold() in _EDITS:
         found = _PATH.search(call.arguments) or _COMMAND_PATH.search(call.arguments)
     return "/".join(found[1].replace("\\\\", "/").split("/")[-2:]) if found else ""
+
+
+def is_edit(name: str) -> bool:
+    """Whether a tool edits files."""
+    return name.casefold() in _EDITS
+
+
+class Delegation(NamedTuple):
+    """A call that gives a task to another agent. `task`: the first words of it."""
+
+    agent: str
+    task: str
+
+
+def delegation(call: ToolCalled) -> Delegation | None:
+    """Return the agent that a call gives a task to, None for another call."""
+    default = _DELEGATING.get(call.name.casefold())
+    if default is None:
+        return None
+    named, words = AGENT_NAME.search(call.arguments), _TASK.findall(call.arguments)
+    agent = named[1] if named else default
+    return Delegation(agent, _unescaped(" ".join(words))) if agent and words else None
 
 
 def is_page_tool(name: str) -> bool:

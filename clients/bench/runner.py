@@ -11,6 +11,7 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
 from . import (
+    agent_choice,
     client_costs,
     continuity,
     documents,
@@ -117,6 +118,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "skills": repeated_work.procedures,
         "skill-edits": repeated_work.edits,
         "course": taught_agents.course,
+        "agents": agent_choice.agents,
     },
     "everyday": {"lines": everyday.everyday},
     "languages": {"sessions": languages.sessions},

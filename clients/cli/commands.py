@@ -66,7 +66,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "share": ("share", "Share a project's memory with those who share its repository."),
         "pi": ("pi", "Keep a project's playbook in its repository, as patches."),
         "patch": ("patch", "Show and decide proposed changes of a project's playbook."),
-        "agent": ("agent", "List agents with their own memory, create or teach one."),
+        "agent": ("agent", "List agents with a memory; create, teach or rank them."),
         "policy": ("policy", "Show a project's policy, accept it, or check a file."),
         "session": ("session", "List or find sessions; show, summarise or read one."),
     },

@@ -24,7 +24,7 @@ shell_app = typer.Typer(
 app.add_typer(shell_app, name="shell")
 
 
-TOOLS_ON_REQUEST = ("ingest", "reflect", "skills")
+TOOLS_ON_REQUEST = ("ingest", "rank", "reflect", "skills")
 """Tools of the MCP server beyond those that every host gets; a test compares them with the server's."""
 
 
@@ -38,7 +38,7 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
 def mcp(
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")] = False,
     tools: Annotated[
-        list[str] | None, typer.Option("--tools", help="Offer this tool too: ingest, reflect, skills; repeatable.")
+        list[str] | None, typer.Option("--tools", help="Offer this too: ingest, rank, reflect, skills; repeatable.")
     ] = None,
 ) -> None:
     """Serve memory to an MCP host over standard input and output. The host starts this command.

@@ -35,6 +35,8 @@ _INJECTED = re.compile(
 )
 _EXIT = re.compile(r'"exit_code":\s*(-?\d+)|(?:^|\n)(?:Process exited with code|Exit code:) (-?\d+)')
 _NOT_ALLOWED = re.compile(r"(?:exec command|patch|tool call) rejected by user", re.IGNORECASE)
+_ROLE = re.compile(rb'"(?:agent_role|agent_type)"\s*:\s*"([\w.:-]{1,64})"')
+"""The type of a subagent in the header of its file."""
 _ANSWERED = (b'"role":"assistant"', b'"role": "assistant"', b'function_call"', b'_call"', b'"reasoning"')
 _TYPED = b'"user_message"'
 
@@ -178,6 +180,8 @@ class CodexReader(SingleReader):
             self._is_first = False
             self.document.session = payload.id or payload.session_id or self.document.session
             self.is_agent = b"subagent" in bytes(payload.source).lower()
+            if self.is_agent and (role := _ROLE.search(bytes(payload.source))):
+                self.document.agent_type = role[1].decode()
         self.document.seen(self.time, payload.cwd or "")
         return "session_meta"
 

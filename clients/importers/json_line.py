@@ -20,7 +20,8 @@ from ...protocol.redact import redact
 LINE_LIMIT = 64 * 1024 * 1024  # bytes of the largest line that is decoded
 TAKEN = ""  # the kind of a line that gave an event; any other text is a kind of noise
 _UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_WINDOW = 8_000
+TEXT_WINDOW = 8_000
+"""Characters of each text in a call's arguments that are read."""
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
@@ -136,9 +137,9 @@ def arguments(raw: msgspec.Raw) -> str:
 def arguments_in(text: str) -> str:
     """Return the same of arguments in a text, JSON or not."""
     try:
-        return arguments(msgspec.Raw(text[: 64 * _WINDOW].encode(errors="replace")))
+        return arguments(msgspec.Raw(text[: 64 * TEXT_WINDOW].encode(errors="replace")))
     except BadLine:
-        return redact(text[:_WINDOW])[0]
+        return redact(text[:TEXT_WINDOW])[0]
 
 
 _any = msgspec.json.Decoder(Any)
@@ -147,7 +148,7 @@ _any = msgspec.json.Decoder(Any)
 def _masked(value: Any) -> Any:
     """Remove secrets from each text before JSON's quotes and escapes hide them."""
     if isinstance(value, str):
-        return redact(value[:_WINDOW])[0]
+        return redact(value[:TEXT_WINDOW])[0]
     if isinstance(value, dict):
         return {key: _masked(item) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):

@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -28,9 +28,10 @@ from ...protocol.event import (
     ToolCalled,
 )
 from ...protocol.text_limits import TEXT_LIMIT
-from ...protocol.tool_calls import command_of
+from ...protocol.tool_calls import AGENT_NAME, command_of, delegation
 from . import json_line, summary
-from .command_sources import WINDOW, CommandSources, HeardText
+from .command_sources import WINDOW, CommandSources
+from .edit_history import EDITS_WINDOW, EditHistory
 from .facts import facts
 from .json_line import TAKEN, BadLine, ContentBlock, checked_time
 from .todo_list import TodoList
@@ -61,11 +62,19 @@ class ReadSoFar(msgspec.Struct, frozen=True, kw_only=True):
     is_under_way: bool = False
 
 
+class SharedHistory(NamedTuple):
+    """What the documents of a reader share."""
+
+    sources: CommandSources
+    edits: EditHistory
+
+
 class Document:
     """The events of one document while its lines are read."""
 
-    def __init__(self, sources: CommandSources, session: str, agent: str = "", begun: ReadSoFar | None = None) -> None:
-        self.session, self.agent, self._sources = session, agent, sources
+    def __init__(self, heard: SharedHistory, session: str, agent: str = "", begun: ReadSoFar | None = None) -> None:
+        self.session, self.agent = session, agent
+        self._sources, self._edits = heard
         self.cwd, self.first, self.last = (begun.cwd, begun.first, begun.last) if begun else ("", "", "")
         self.title = self.agent_type = ""
         self.todos = TodoList()
@@ -106,6 +115,9 @@ class Document:
             self._sources.typed(event.command)
         if isinstance(event, ToolCalled) and (said_by := self._sources.called(event, self.cwd)):
             event = msgspec.structs.replace(event, said_by=said_by)
+        if isinstance(event, ToolCalled):
+            self._edits.called(event)
+            event = _agent_first(event)
         if isinstance(event, ToolCalled) and len(event.arguments) > ARGUMENT_LIMIT:
             self._commands[event.turn] = command_of(event.arguments)
             event = msgspec.structs.replace(event, arguments=event.arguments[:ARGUMENT_LIMIT])
@@ -131,6 +143,8 @@ class Document:
         if role == "user" and not is_between:
             self._open.clear()
             self.todos.pass_turn()
+            if turn not in self._turns:
+                self._edits.begin((self.session, self.agent), turn, at, self._sources.place)
         return self.add(Said(turn=turn, at=at, role=role, text=text, approved=approved))
 
     def say_summary(self, turn: str, at: str, text: str) -> str:
@@ -159,6 +173,7 @@ class Document:
         if event is None:
             return ""
         self.events[self._turns[call]] = msgspec.structs.replace(event, outcome=outcome)
+        self._edits.returned(call, outcome in ("ok", "unknown"), self._sources.place)
         return event.name
 
     def interrupt(self, turn: str, at: str, by: Literal["user", "error"] = "user") -> str:
@@ -205,7 +220,9 @@ class Document:
         events = tuple(self.events)
         if is_main:
             start = () if self._is_resumed else (SessionStarted(turn="session-start", at=self.first),)
-            events = (*start, *events, *self.todos.left(self.first), SessionEnded(turn="session-end", at=self.last))
+            settled = self._edits.told((self.session, self.agent))
+            ended = SessionEnded(turn="session-end", at=self.last)
+            events = (*start, *events, *settled, *self.todos.left(self.first), ended)
         is_whole = is_main and not self._is_resumed
         return CapturedSession(origin=origin, events=events, has_all="between" if is_whole else "")
 
@@ -219,9 +236,10 @@ class SessionReader(ABC):
     """Characters of each tool's output that are kept (C4)."""
 
     def __init__(self, time: str = "", begun: Iterable[ReadSoFar] = ()) -> None:
-        self.time, self.sources = time, CommandSources()
+        self.time, self.sources, self.edits = time, CommandSources(), EditHistory()
+        self.heard = SharedHistory(self.sources, self.edits)
         self.documents = {
-            (state.session, state.agent): Document(self.sources, state.session, state.agent, state) for state in begun
+            (state.session, state.agent): Document(self.heard, state.session, state.agent, state) for state in begun
         }
 
     @property
@@ -245,7 +263,7 @@ class SessionReader(ABC):
     def open(self, session: str, agent: str = "") -> Document:
         """Return the document of a session, a new one if need be."""
         if (session, agent) not in self.documents:
-            self.documents[session, agent] = Document(self.sources, session, agent)
+            self.documents[session, agent] = Document(self.heard, session, agent)
         return self.documents[session, agent]
 
     def take_output(self, call: str, output: object) -> str:
@@ -294,7 +312,7 @@ class SingleReader(SessionReader):
         self.is_agent = state.is_agent if state else False
         self.by_items = state.by_items if state else False
         begun = state.begun if state else None
-        self.document = Document(self.sources, begun.session if begun else session, begun=begun)
+        self.document = Document(self.heard, begun.session if begun else session, begun=begun)
         self.documents["", ""] = self.document
 
     @property
@@ -319,7 +337,8 @@ def read_lines(
     try:
         with path.open("rb") as file:
             if mark and (before := mark.offset):
-                reader.sources.earlier = lambda: _heard(path, make(), before, cwd)
+                reader.sources.earlier = lambda: _heard(path, make(), before, cwd, WINDOW).sources.texts
+                reader.edits.earlier = lambda: _heard(path, make(), before, cwd, EDITS_WINDOW).edits
             for content, begin, is_last in json_line.lines(file, mark.offset if mark else 0, json_line.LINE_LIMIT):
                 here = None
                 if reader.is_settled:
@@ -332,10 +351,10 @@ def read_lines(
     return Transcript(path=str(path), sessions=reader.sessions(cwd), account=account.close(), mark=mark)
 
 
-def _heard(path: Path, reader: SessionReader, end: int, cwd: str) -> Iterable[HeardText]:
-    """Return what a reader hears in the window before an offset. Raises OSError."""
+def _heard(path: Path, reader: SessionReader, end: int, cwd: str, window: int) -> SessionReader:
+    """Return a reader that read the window before an offset. Raises OSError."""
     reader.sources.folder = cwd
-    account, begin = AccountBuilder(), max(0, end - WINDOW)
+    account, begin = AccountBuilder(), max(0, end - window)
     with path.open("rb") as file:
         for content, place, _ in json_line.lines(file, begin, json_line.LINE_LIMIT):
             if place >= end:
@@ -343,7 +362,7 @@ def _heard(path: Path, reader: SessionReader, end: int, cwd: str) -> Iterable[He
             if place > begin or not begin:  # the first line of a window may be a part of one
                 reader.sources.place = place
                 take_line(content, False, reader, account)
-    return reader.sources.texts
+    return reader
 
 
 def take_line(content: bytes | None, is_last: bool, reader: SessionReader, account: AccountBuilder) -> bool:
@@ -364,6 +383,15 @@ def take_line(content: bytes | None, is_last: bool, reader: SessionReader, accou
             return True
         account.drop(kind)
     return False
+
+
+def _agent_first(call: ToolCalled) -> ToolCalled:
+    """Return a call that gives a task to another agent with its name first, which the cut of the arguments spares."""
+    named = AGENT_NAME.search(call.arguments, 1) if delegation(call) else None
+    if named is None or named.end() < ARGUMENT_LIMIT // 2:
+        return call
+    rest = call.arguments.replace(f"{named[0]},", "", 1).replace(f",{named[0]}", "", 1)
+    return msgspec.structs.replace(call, arguments=f"{{{named[0]},{rest.removeprefix('{')}")
 
 
 def _check_length(text: str) -> None:

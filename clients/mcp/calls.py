@@ -59,6 +59,7 @@ class Calls:
             tools.ReflectArguments: self.reflect,
             tools.IngestArguments: self.ingest,
             tools.SkillsArguments: self.skills,
+            tools.RankArguments: self.rank,
         }
         return calls[type(arguments)](arguments)
 
@@ -114,6 +115,23 @@ class Calls:
             for skill in placed
         ]
         return tools.SkillsResult(skills=known), _fenced(_skills(known))
+
+    def rank(self, asked: tools.RankArguments) -> tuple[tools.RankResult, str]:
+        """Rank agents for a task (O1)."""
+        fitting = [
+            tools.FittingAgent(
+                agent=each.agent,
+                score=round(each.score, 3),
+                low=round(each.low, 3),
+                high=round(each.high, 3),
+                outcomes=each.n,
+                by_role=each.by_role,
+                recent=round(each.recent, 2),
+                running=each.running,
+            )
+            for each in self._client.rank_agents(asked.task, asked.agents).agents
+        ]
+        return tools.RankResult(agents=fitting), _fenced(_fitting(fitting))
 
     def remember(self, arguments: tools.RememberArguments) -> tuple[tools.RememberResult, str]:
         """Save a text with the assistant's trust, quarantined (W2), or a hand-over (C1)."""
@@ -449,6 +467,15 @@ def _session_lines(summary: Summary) -> Iterator[str]:
     """Yield the lines of a session's summary."""
     yield _line(f"## {summary.title} [{summary.session.document}, {_day(summary.last_at)}]")
     yield from (_line(f"- {line.section}: {line.text}") for line in summary.lines)
+
+
+def _fitting(agents: Sequence[tools.FittingAgent]) -> Iterator[str]:
+    if not agents:
+        yield "no agent has a memory or an outcome"
+    for each in agents:
+        basis = "mostly by its role" if each.by_role else f"{each.outcomes} similar tasks"
+        running = f", {each.running} running" if each.running else ""
+        yield f"- {_line(each.agent)}: {each.score:.0%} ({each.low:.0%} to {each.high:.0%}), {basis}{running}"
 
 
 def _skills(known: Sequence[tools.KnownSkill]) -> Iterator[str]:

@@ -191,6 +191,13 @@ class SkillsArguments(Arguments, frozen=True, kw_only=True):
     name: Annotated[str, Meta(max_length=64, description="Only the skill of this name.")] = ""
 
 
+class RankArguments(Arguments, frozen=True, kw_only=True):
+    """Of memory_rank_agents."""
+
+    task: Annotated[str, Meta(min_length=1, max_length=4000, description="The task, in a sentence or two.")]
+    agents: Annotated[list[str], Meta(max_length=64, description="Only these agents.")] = []
+
+
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A memory: the statement, its quoted source and the speaker. `status` quarantined means unconfirmed; `type` "open
     question" means that it was undecided when it was said. `true_from` and `true_until`: of a retired one. With `deep`,
@@ -370,6 +377,26 @@ class SkillsResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     skills: list[KnownSkill] = []
 
 
+class FittingAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent. `score`: expected share of such tasks that end well, `low` to `high` with 80 %; `outcomes`: of similar
+    tasks; `by_role`: these are too few, so that its role decides; `running`: its tasks under way."""
+
+    agent: str
+    score: float
+    low: float
+    high: float
+    outcomes: int
+    by_role: bool
+    recent: float
+    running: int
+
+
+class RankResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Of memory_rank_agents: the best one first. You choose."""
+
+    agents: list[FittingAgent]
+
+
 def schema(of: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON schema of a type with its parts in `$defs`, without the type's own docstring."""
     (_,), parts = msgspec.json.schema_components([of], ref_template="#/$defs/{name}")
@@ -424,6 +451,7 @@ _SCHEMAS: dict[str, tuple[type[Arguments], type[msgspec.Struct]]] = {
     "memory_feedback": (FeedbackArguments, FeedbackResult),
     "memory_reflect": (ReflectArguments, ReflectResult),
     "memory_ingest": (IngestArguments, IngestResult),
+    "memory_rank_agents": (RankArguments, RankResult),
     "memory_skills": (SkillsArguments, SkillsResult),
 }
 

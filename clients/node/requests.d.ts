@@ -22,6 +22,23 @@ export interface Agent {
   new: boolean;
   has_prompt: boolean;
 }
+export interface AgentOutcome {
+  at: string;
+  document: string;
+  turn: string;
+  outcome: "as_is" | "as_is_checked" | "failed" | "interrupted" | "major" | "minor" | "redo" | "refused" | "rerouted" | "running" | "silent";
+  weight: number;
+  by?: "memd" | "user";
+  perspective?: string;
+  task?: string;
+}
+export interface AgentOutcomes {
+  agent: string;
+  outcomes: AgentOutcome[];
+}
+export interface AgentRanking {
+  agents: RankedAgent[];
+}
 export interface AgentState {
   pool: string;
   role: string;
@@ -692,6 +709,12 @@ export interface JudgedRecord {
   before: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
   after: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired" | "";
 }
+export interface JudgedTask {
+  agent: string;
+  turn: string;
+  at: number;
+  outcome: "as_is" | "as_is_checked" | "failed" | "interrupted" | "major" | "minor" | "redo" | "refused" | "rerouted" | "running" | "silent";
+}
 export interface Judgement {
   records: JudgedRecord[];
   dry_run: boolean;
@@ -743,7 +766,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised | CourseOpened | CourseAsked | CourseClosed | Checkpoint | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised | CourseOpened | CourseAsked | CourseClosed | TasksJudged | TaskRated | Checkpoint | Unknown;
 }
 export interface Loosened {
   rule: string;
@@ -1211,6 +1234,18 @@ export interface Ran {
   exit_status?: number;
   duration_ms?: number;
 }
+export interface RankedAgent {
+  agent: string;
+  score: number;
+  low: number;
+  high: number;
+  n: number;
+  n_eff: number;
+  by_role: boolean;
+  role_fit: number;
+  recent: number;
+  running: number;
+}
 export interface Rebased {
   kind: "rebased";
   record: MemoryRecord;
@@ -1677,6 +1712,15 @@ export interface SettingList {
   settings: Setting[];
   problem: string;
 }
+export interface Settled {
+  event: "settled";
+  turn: string;
+  at: string;
+  of: string;
+  lines: number;
+  lost?: number;
+  followed?: number;
+}
 export interface ShareCandidate {
   record: MemoryRecord;
   why_not?: string;
@@ -1958,6 +2002,21 @@ export interface Tally {
   last: number;
   impact: number;
 }
+export interface TaskRated {
+  kind: "task_rated";
+  agent: string;
+  document: string;
+  turn: string;
+  at: number;
+  outcome?: "as_is" | "as_is_checked" | "failed" | "interrupted" | "major" | "minor" | "redo" | "refused" | "rerouted" | "running" | "silent" | "";
+  perspective?: string;
+}
+export interface TasksJudged {
+  kind: "tasks_judged";
+  archive_seq: number;
+  document?: string;
+  tasks?: JudgedTask[];
+}
 export interface Taught {
   event: "taught";
   turn: string;
@@ -2086,7 +2145,7 @@ export interface Wrote {
 /** The methods of `Client`. Each rejects with MemdError. */
 export interface RequestMethods {
   /** Capture events, which are durable when this returns (W1). */
-  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | Taught | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Stated | HandedOver | Reflected | ReflectionAsked | SentPart | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | Taught | ToolCalled | Returned | Committed | Checked | Planned | Interrupted | Settled | Stated | HandedOver | Reflected | ReflectionAsked | SentPart | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
   /** Distil pending captures now. */
   distil(): Promise<Done>;
   /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */
@@ -2185,6 +2244,12 @@ export interface RequestMethods {
   tuneSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; read_by_others?: boolean }): Promise<SkillTuning>;
   /** Return the text of a placed skill that the others of its project may read (K4). Raises NotFound, InvalidRequest, Refused. */
   shareSkill(name: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; description?: string }): Promise<SharedSkill>;
+  /** Return what became of an agent's tasks (O2). Raises NotFound. */
+  explainAgent(agent: string): Promise<AgentOutcomes>;
+  /** Store what became of an agent's task, or take it back without `outcome` (O2). Raises NotFound, InvalidRequest. */
+  rateTask(agent: string, session: string, options?: { turn?: string; outcome?: "as-is" | "failed" | "major" | "minor" | "redo" | ""; perspective?: string }): Promise<AgentOutcomes>;
+  /** Return the agents for a task, the best one first (O1). */
+  rankAgents(task: string, options?: { agents?: string[] }): Promise<AgentRanking>;
   /** Start to weigh items: the job's report has the `worth` and the `topics` of each, or one of them (W12). */
   weighItems(texts: string[], options?: { by?: "both" | "topic" | "worth" }): Promise<JobState>;
   /** Start to summarise these turns of a document, in this order (W12). Raises NotFound. */

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 import msgspec
 
 from ...protocol import corrections, decay, reply, request, wire
+from ...protocol.agent_outcomes import AgentOutcomes, AgentRanking, ExplainAgent, RankAgents, RateTask, Rating
 from ...protocol.courses import AgentState, CourseChapter, CoursesAsked, CourseState, CourseTaught, School
 from ...protocol.curation import Curation
 from ...protocol.document_links import LinkList, ListLinks
@@ -603,6 +604,22 @@ class RequestMethods:
     def share_skill(self, name: str, description: str = "", *, cwd: str = "", pools: Sequence[str] = ()) -> None:
         """Return the text of a placed skill that the others of its project may read (K4). Raises NotFound,
         InvalidRequest, Refused."""
+
+    # --- agents --------------------------------------------------------------------------------------------------
+    @sends(ExplainAgent, AgentOutcomes)
+    def explain_agent(self, agent: str) -> None:
+        """Return what became of an agent's tasks (O2). Raises NotFound."""
+
+    @sends(RateTask, AgentOutcomes)
+    def rate_task(
+        self, agent: str, session: str, turn: str = "", *, outcome: Rating | Literal[""] = "", perspective: str = ""
+    ) -> None:
+        """Store what became of an agent's task, or take it back without `outcome` (O2). Raises NotFound,
+        InvalidRequest."""
+
+    @sends(RankAgents, AgentRanking)
+    def rank_agents(self, task: str, agents: Sequence[str] = ()) -> None:
+        """Return the agents for a task, the best one first (O1)."""
 
     # --- large input ---------------------------------------------------------------------------------------------
     @sends(WeighItems, reply.JobState)

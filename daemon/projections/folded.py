@@ -20,6 +20,7 @@ from .grants import GrantTable
 from .graph import EdgeTable, edge_rows
 from .inbox import InboxTable, held_rows
 from .lines import line_rows
+from .outcomes import OutcomeTable
 from .patches import PatchTable
 from .profile import card_rows
 from .projection import Tables
@@ -45,8 +46,7 @@ INDEXES: Mapping[str, Index] = {
 FOLDS = (
     *(Records, SourceTable, ForgottenTable, Aliases, FeedbackCounts, DeadLetterTable),
     *(OpenSessions, InboxTable, GrantTable, RemoteTable, SharingTable, PatchTable),
-    SkillTable,
-    CourseTable,
+    *(SkillTable, CourseTable, OutcomeTable),
     Counters,
 )
 DATABASES = ("meta", *(name for fold in FOLDS for name in fold.databases), *INDEXES)
@@ -80,10 +80,11 @@ class TableSet:
         self.patches = PatchTable(environment)
         self.skills = SkillTable(environment)
         self.courses = CourseTable(environment)
+        self.outcomes = OutcomeTable(environment)
         self.feedback_counts = FeedbackCounts(environment)
         others = (self.feedback_counts, self.dead_letters, self.open_sessions, self.inbox, self.grants, self.remote)
         folds = (self.records, self.sources, self.forgotten, self.aliases, *others)
-        folds = (*folds, self.sharing, self.patches, self.skills, self.courses, self.counters)
+        folds = (*folds, self.sharing, self.patches, self.skills, self.courses, self.outcomes, self.counters)
         self.tables = Tables(environment, folds, readonly=readonly)
 
     def close(self) -> None:

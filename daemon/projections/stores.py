@@ -80,6 +80,7 @@ class Stores:
         self.inbox, self.grants, self.remote = table_set.inbox, table_set.grants, table_set.remote
         self.sharing, self.patches, self.skills = table_set.sharing, table_set.patches, table_set.skills
         self.courses = table_set.courses
+        self.outcomes = table_set.outcomes
         around = beside(self.archive, self.sources, self.aliases)
         self.keywords = Keywords(self.projections_folder / "keywords", self.records, around)
         self.turns = TurnIndex(self.projections_folder / "turns", self.archive)

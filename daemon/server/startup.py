@@ -25,6 +25,7 @@ from ..services.access.access_service import AccessService
 from ..services.access.authorisation import Authorisation
 from ..services.access.passes import Passes
 from ..services.access.roles import Roles
+from ..services.agents.agents_service import AgentsService
 from ..services.capture.capture_service import CaptureService
 from ..services.core import core_of
 from ..services.corrections.annotations import Annotations
@@ -263,6 +264,7 @@ class Daemon:
             ReportService(core, report_sources),
             skills,
             courses,
+            AgentsService(core, writer, encode=lambda: models.sense.encode),
             forgetting,
             lifecycle,
             maintenance,

@@ -305,6 +305,29 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         answers=st.sampled_from([(), (o.CourseAnswer("3", True, 1), o.CourseAnswer("4", False, 0))]),
     ),
     o.CourseClosed: st.builds(o.CourseClosed, document=DOCUMENTS),
+    o.TasksJudged: st.builds(
+        o.TasksJudged,
+        archive_seq=st.integers(0, 9),
+        document=st.sampled_from(["", "h:s", "h:t"]),
+        tasks=st.lists(
+            st.builds(
+                o.JudgedTask,
+                agent=st.sampled_from(["a", "b"]),
+                turn=st.sampled_from("1234"),
+                at=st.integers(0, 3),
+                outcome=st.sampled_from(["as_is", "redo"]),
+            ),
+            max_size=3,
+        ).map(tuple),
+    ),
+    o.TaskRated: st.builds(
+        o.TaskRated,
+        agent=st.sampled_from(["a", "b"]),
+        document=st.sampled_from(["h:s", "h:t"]),
+        turn=st.sampled_from("1234"),
+        at=st.integers(0, 3),
+        outcome=st.sampled_from(["", "minor", "failed"]),
+    ),
     o.Checkpoint: st.builds(o.Checkpoint, journal_seq=st.integers(0, 9)),
     o.Unknown: st.builds(o.Unknown, name=st.just("of a later version")),
 }

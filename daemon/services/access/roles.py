@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
+from ....protocol.agent_outcomes import RankAgents
 from ....protocol.corrections import ProposeForget
 from ....protocol.errors import Denied
 from ....protocol.event import Repository
@@ -29,7 +30,7 @@ from ...projections.stores import Stores
 
 AGENT_READS: frozenset[type[Request]] = frozenset({
     Recall, Profile, GetContext, Get, List, Why, Pools, GetState, GetStatus, GetJob, ListSessions, GetSession,
-    GetSummary, FindSessions, GetDetail, ListTopics, WeighItems, ListSkills,
+    GetSummary, FindSessions, GetDetail, ListTopics, WeighItems, ListSkills, RankAgents,
 })  # fmt: skip
 
 AGENT_WRITES: frozenset[type[Request]] = frozenset({

@@ -6,7 +6,7 @@ journal entry with forgotten words is listed with a replacement that changes no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -32,6 +32,8 @@ from ....protocol.operation import (
     Retried,
     SessionClosed,
     SessionOpened,
+    TaskRated,
+    TasksJudged,
     Updated,
 )
 from ....protocol.record import Record
@@ -224,6 +226,8 @@ def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, othe
                     loss.chosen.add(record.id)
             case SessionOpened() | Redacted() | Retried() | ChangeProposed() | PatchApplied() | PatchTaken():
                 others.append(entry)
+            case TasksJudged() | TaskRated():
+                others.append(entry)
             case Distilled() if entry.operation.failed:
                 others.append(entry)
             case _:
@@ -392,6 +396,18 @@ def _staying(change: Added | Updated | Rebased, loss: Loss) -> Added | Updated |
     )
 
 
+def without_tasks(
+    change: TasksJudged | TaskRated, turns: Collection[Turn], sessions: Collection[str]
+) -> AnyOperation | None:
+    """Return a judgement of tasks without those of forgotten turns, None if it may stay (O2)."""
+    if isinstance(change, TaskRated):
+        return Erased() if (change.document, change.turn) in turns or change.document in sessions else None
+    if change.document in sessions:
+        return TasksJudged(archive_seq=change.archive_seq)
+    left = tuple(task for task in change.tasks if (change.document, task.turn) not in turns)
+    return None if left == change.tasks else msgspec.structs.replace(change, tasks=left)
+
+
 def _beside(change: AnyOperation, loss: Loss) -> AnyOperation | None:
     """Return the replacement of an operation that names turns, None if it may stay."""
     match change:
@@ -404,6 +420,8 @@ def _beside(change: AnyOperation, loss: Loss) -> AnyOperation | None:
                 failure for failure in change.failed if (failure.document, failure.turn) not in loss.turns
             )
             return msgspec.structs.replace(change, failed=remaining)
+        case TasksJudged() | TaskRated():
+            return without_tasks(change, loss.turns.keys(), loss.sessions)
         case ChangeProposed() | PatchApplied() | PatchTaken():
             steps = without_words(change.steps, loss.gone)
             return None if steps == change.steps else msgspec.structs.replace(change, steps=steps)

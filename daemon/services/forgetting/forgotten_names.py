@@ -28,6 +28,8 @@ from ....protocol.operation import (
     Revoked,
     SessionClosed,
     SessionResumed,
+    TaskRated,
+    TasksJudged,
     Unhidden,
 )
 from ....protocol.operation import Turns as Tombstone
@@ -151,6 +153,11 @@ def _without_empty(change: AnyOperation) -> AnyOperation:
     if isinstance(change, PoolOpened) and "" in (*change.roots, *change.perspectives):
         roots, perspectives = tuple(filter(None, change.roots)), tuple(filter(None, change.perspectives))
         return msgspec.structs.replace(change, roots=roots, perspectives=perspectives)
+    if isinstance(change, TasksJudged):
+        tasks = tuple(task for task in change.tasks if change.document and task.agent and task.turn)
+        return msgspec.structs.replace(change, tasks=tasks)
+    if isinstance(change, TaskRated) and not (change.document and change.agent and change.turn):
+        return Erased()
     if isinstance(change, Hidden | Unhidden) and "" in change.documents:
         return msgspec.structs.replace(change, documents=tuple(filter(None, change.documents)))
     if isinstance(change, Granted | Revoked) and "" in change.sources:

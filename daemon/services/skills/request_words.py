@@ -27,8 +27,8 @@ _PLAIN_ASK = re.compile(r"[\w\s.,:;?!'’()\"“”„«»¿¡—–…。！？
 _PLAIN_WORD = re.compile(r"\W*[^\W\d_]{1,24}(?:['’][^\W\d_]{1,4})?\W*")
 _COMPOUND = re.compile(r"[(\"'„“«]?[^\W\d_]{1,24}-[^\W\d_]{1,24}[.,;:!?)\"'“”»]?")
 _DASHES = frozenset("-–—")
-_ORDER = re.compile("|".join(table("reactions")["orders"].values()), re.IGNORECASE)
-_STOP = frozenset(" ".join(table("reactions")["stop"].values()).split())
+_ORDER = re.compile("|".join(table("request_words")["orders"].values()), re.IGNORECASE)
+_STOP = frozenset(" ".join(table("request_words")["stop"].values()).split())
 
 
 def trigger_words(asks: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

@@ -7,27 +7,18 @@ takes it back. Good: nothing of that, and a check passed, a commit was made, or 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from ....protocol.event import ARGUMENT_LIMIT, AnyEvent, Checked, Committed, Interrupted, Ran, Said, SaidBy, ToolCalled
 from ....protocol.instant import micros
 from ....protocol.tool_calls import command_of, edited_path
+from ..reactions import goes_on, praises, takes_back
 from .foreign_files import foreign_files
 from .skill_calls import called_skills, read_skills
 from .steps import StepSeen, command_steps, edit_step
-from .tables import table
 
 End = Literal["good", "bad", "unknown"]
-
-WORDS = 3
-"""Most words of a turn that only says to go on."""
-
-_REACTIONS = {
-    name: re.compile(rf"\W*(?:{'|'.join(patterns.values())})", re.IGNORECASE)
-    for name, patterns in table("reactions").items()
-}
 
 
 class Ask(NamedTuple):
@@ -90,16 +81,12 @@ def _parts(events: Sequence[AnyEvent]) -> Iterator[list[AnyEvent]]:
     """Yield the events from one asking turn of the user to the next one."""
     part: list[AnyEvent] = []
     for event in events:
-        if isinstance(event, Said) and event.role == "user" and part and not _goes_on(event.text):
+        if isinstance(event, Said) and event.role == "user" and part and not goes_on(event.text):
             yield part
             part = []
         part.append(event)
     if part:
         yield part
-
-
-def _goes_on(text: str) -> bool:
-    return len(text.split()) <= WORDS and _REACTIONS["go_on"].match(text) is not None
 
 
 def _unit(document: str, events: Sequence[AnyEvent], following: str) -> WorkUnit:
@@ -108,7 +95,7 @@ def _unit(document: str, events: Sequence[AnyEvent], following: str) -> WorkUnit
     return WorkUnit(
         document=document,
         day=events[0].at[:10],
-        asks=tuple(ask for ask in asks if not _goes_on(ask.text)),
+        asks=tuple(ask for ask in asks if not goes_on(ask.text)),
         steps=tuple(step for step in seen if step.outcome != "refused"),
         turns=tuple(event.turn for event in events),
         end=_end(events, seen, following),
@@ -140,9 +127,9 @@ def _end(events: Sequence[AnyEvent], steps: Sequence[StepSeen], following: str) 
     last = {step.name: step for step in steps}
     is_open = any(step.outcome == "error" and step.place > proved_at for step in last.values())
     is_broken = any(isinstance(event, Interrupted) for event in events) or any(s.outcome == "refused" for s in steps)
-    if is_broken or is_open or (checks and checks[-1].state == "failed") or _REACTIONS["takes_back"].match(following):
+    if is_broken or is_open or (checks and checks[-1].state == "failed") or takes_back(following):
         return "bad"
-    return "good" if proved_at >= 0 or _REACTIONS["praise"].match(following) else "unknown"
+    return "good" if proved_at >= 0 or praises(following) else "unknown"
 
 
 def _proves(event: AnyEvent) -> bool:
