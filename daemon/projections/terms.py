@@ -171,6 +171,11 @@ class TermIndex:
     def _mark(self) -> Path:
         return self.folder / "applied_seq"
 
+    @property
+    def is_committed(self) -> bool:
+        """Whether the index has every text: until then it counts words without the newest ones."""
+        return not self._tail
+
     def know(self, ids: Iterable[str]) -> None:
         """Cache ids that searches are likely to find: reading one from the index costs 10 µs and a block."""
         for id in islice(ids, CACHED_NAMES - len(self._names)):

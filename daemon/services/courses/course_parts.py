@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ....protocol.courses import COURSE, CourseQuestion, Teach
 from ....protocol.event import Captured, Taught, text
+from ....protocol.instant import from_micros
 from ....protocol.operation import CoursePart
 from ....protocol.record import Provenance, Record, Signal, Span
 from ....protocol.secret_gate import SecretGate
@@ -41,21 +42,23 @@ def course_document(agent: str, title: str) -> str:
     return f"memd:course/{agent}/{name}"
 
 
-def parts_of(gate: SecretGate, request: Teach, at: str) -> tuple[list[TaughtPart], list[TaughtPart]]:
+def parts_of(gate: SecretGate, request: Teach, now: int) -> tuple[list[TaughtPart], list[TaughtPart]]:
     """Return the sections and the questions of a course, each text once. A keyed hash of its words names a part, so
-    that the same part has the same name in the next edition."""
+    that the same part has the same name in the next edition. Each part is a microsecond later than the one before, so
+    that neighbours in the course are neighbours in a search. `now`: microseconds."""
     sections: dict[str, TaughtPart] = {}
     questions: dict[str, TaughtPart] = {}
     for number, chapter in enumerate(request.chapters):
         for section in chapter.sections:
             path = " > ".join(filter(None, (request.title, chapter.title, section.heading)))
             turn = gate.keyed_name(f"{path}\n{section.text}")
+            at = from_micros(now + len(sections))
             event = Taught(turn=turn, at=at, text=section.text, path=path)
             sections.setdefault(turn, TaughtPart(CoursePart(number, turn), event))
         for question in chapter.questions:
             words, path = _as_text(question), f"{request.title} > {chapter.title}"
             turn = gate.keyed_name(f"{path}\n\n{words}")
-            event = Taught(turn=turn, at=at, text=words, path=path, form="question")
+            event = Taught(turn=turn, at=from_micros(now), text=words, path=path, form="question")
             questions.setdefault(turn, TaughtPart(CoursePart(number, turn), event))
     return list(sections.values()), list(questions.values())
 

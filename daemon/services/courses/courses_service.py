@@ -96,10 +96,11 @@ class CoursesService(Service):
     def teach(self, request: Teach) -> CourseTaught:
         """Let an agent read a course, or what changed in it. Raises NotFound, InvalidRequest, Forgotten."""
         pool = self._opened(request.agent).pool
-        document, at = course_document(request.agent, request.title), from_micros(self._now())
+        document, now = course_document(request.agent, request.title), self._now()
+        at = from_micros(now)
         if self._stores.forgotten.names(document):
             raise Forgotten("you forgot this course", hint="teach it under another title")
-        sections, questions = parts_of(self._gate, request, at)
+        sections, questions = parts_of(self._gate, request, now)
         if not sections:
             raise InvalidRequest("the course has no text", hint="write sections below its chapters")
         turns = {part.part.turn for part in (*sections, *questions)}
@@ -196,8 +197,8 @@ class CoursesService(Service):
     # --- tests -----------------------------------------------------------------------------------------------------
     @property
     def _is_read(self) -> bool:
-        """Whether every record has its vector, so that a search finds it by meaning."""
-        return not self._stores.vectors.missing(1)
+        """Whether the indexes have every record, with its vector."""
+        return self._stores.keywords.is_committed and not self._stores.vectors.missing(1)
 
     def ask(self, request: AskCourses) -> CoursesAsked:
         """Ask what is due now. Raises NotFound."""
