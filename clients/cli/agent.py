@@ -273,9 +273,9 @@ def why(
     name: Annotated[str, typer.Argument(help="The agent's name in its sessions, or its host.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what became of an agent's tasks, each with the words that gave it.
+    """Show what became of an agent's tasks.
 
-    memd sees how many new lines the agent took away again within three turns, what
+    Each has the words that gave it. memd sees how many new lines the agent took away again within three turns, what
     you stopped or refused, and what was asked again. It stores no word of a task.
 
     \b
@@ -318,9 +318,9 @@ def rank(
     agents: Annotated[str, typer.Option("--agents", help="Only these, separated by commas.")] = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Rank agents for a task, by their roles and by what became of similar tasks.
+    """Rank agents for a task.
 
-    memd ranks; you or the agent's host choose.
+    Their roles count, and what became of similar tasks. memd ranks; you or the agent's host choose.
 
     \b
     Examples:

@@ -17,9 +17,10 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.event import ToolCalled
+from ...protocol.tool_calls import delegation
 from .json_line import BadLine, ContentBlock, arguments, decode, output_words
-from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, named_blocks, read_lines
-from .subagents import type_of
+from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, named_blocks, read_into, read_lines
+from .subagents import file_of, type_of
 from .summary import KIND as SUMMARY
 from .transcript import CapturedSession, Mark, Transcript
 
@@ -310,6 +311,7 @@ class ClaudeReader(SessionReader):
         call = block.tool_use_id or ""
         is_refused = block.is_error and _NOT_ALLOWED.match(output_words(block.content)) is not None
         tool = document.settle(call, "refused" if is_refused else "error" if block.is_error else "ok")
+        self._adopt(line, call, document)
         result = _own_result(line) if tool in OWN_TOOLS and not self._is_agent else None
         if isinstance(result, str) and block.is_error and (reason := _refusal(result)):
             return document.say(f"{call}#refusal", self.time, "user", reason, is_between=True)
@@ -320,6 +322,18 @@ class ClaudeReader(SessionReader):
                 return document.say_answers(call, self.time, result.answers.items())
             self._list(result, document)
         return self.take_output(call, block.content)
+
+    def _adopt(self, line: ClaudeLine, call: str, document: Document) -> None:
+        """Take the edits of the subagent that answered a call, whose own file has no turn of the user (O2)."""
+        event = document.call(call)
+        if self._is_agent or event is None or event.outcome != "ok" or delegation(event) is None:
+            return
+        if file := file_of(self._path, document.session, bytes(line.tool_use_result)):
+            reader = ClaudeReader(file, None)
+            reader.edits.done = []
+            read_into(reader, file)
+            key, place = (document.session, document.agent), self.sources.place
+            self.edits.adopt(key, call, event.at, place, reader.edits.done)
 
     def _list(self, result: ClaudeToolResult, document: Document) -> None:
         """Take a change of the agent's todo list."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
@@ -80,6 +80,9 @@ class EditHistory:
         self.earlier: Callable[[], EditHistory] | None = None
         self._turns: list[EditedTurn] = []
         self._open: deque[EditedTurn] = deque()
+        self._called: list[EditedTurn] = []
+        self.done: list[FileChange] | None = None
+        """Set by a reader that only wants the changes, in order."""
         self._waiting: dict[str, list[FileChange]] = {}
 
     def begin(self, document: tuple[str, str], turn: str, at: str, place: int) -> None:
@@ -87,7 +90,8 @@ class EditHistory:
         self._close_before(place)
         if len(self._open) > FOLLOWING:
             self._open.popleft()
-        for open_turn in self._open:
+        self._called = [call for call in self._called if call.followed < FOLLOWING]
+        for open_turn in (*self._open, *self._called):
             open_turn.followed += 1
         self._open.append(EditedTurn(document, turn, at, place))
         self._turns.append(self._open[-1])
@@ -100,10 +104,22 @@ class EditHistory:
     def returned(self, call: str, is_done: bool, place: int) -> None:
         """Take the outcome of a call."""
         found = self._waiting.pop(call, ())
-        if found and is_done:
+        if found and is_done and self.done is not None:
+            self.done += found
+        elif found and is_done:
             self._close_before(place)
-            for change in found:
-                self._apply(change)
+            for change in found if self._open else ():
+                self._apply(change, self._open[-1])
+
+    def adopt(self, document: tuple[str, str], call: str, at: str, place: int, changes: Iterable[FileChange]) -> None:
+        """Take the changes of an agent that a call gave a task to: lines of its own, which the caller may take away."""
+        self._close_before(place)
+        turn = EditedTurn(document, call, at, place)
+        for change in changes:
+            self._apply(change, turn)
+        if turn.has_edits:
+            self._called.append(turn)
+            self._turns.append(turn)
 
     def told(self, document: tuple[str, str]) -> Iterator[Settled]:
         """Yield what became of the lines of each turn of a document."""
@@ -130,24 +146,24 @@ class EditHistory:
         """Close the turns that began before the window."""
         if self.earlier:
             before, self.earlier = self.earlier(), None
-            self._turns, self._open = before._turns, before._open
+            self._turns, self._open, self._called = before._turns, before._open, before._called
         while self._open and self._open[0].place <= place - EDITS_WINDOW:
             self._open.popleft()
+        self._called = [call for call in self._called if call.place > place - EDITS_WINDOW]
 
-    def _apply(self, change: FileChange) -> None:
-        if not self._open:
-            return
-        path, now = change.path, self._open[-1]
+    def _apply(self, change: FileChange, now: EditedTurn) -> None:
+        path, earlier = change.path, [*self._open, *self._called]
+        owners = [now, *sorted((turn for turn in earlier if turn is not now), key=lambda turn: -turn.place)]
         before, after = Counter(change.before), Counter(change.after)
         if change.is_whole:
-            for turn in self._open:
+            for turn in owners:
                 before += turn.lines[path]
         fresh = [frozenset(_WORD.findall(line)) for line in after - before]
         for line in (before - after).elements():
             words = frozenset(_WORD.findall(line))
             if any(words <= longer for longer in fresh):
                 continue  # the line only grew
-            owner = next((turn for turn in reversed(self._open) if turn.lines[path][line] > 0), None)
+            owner = next((turn for turn in owners if turn.lines[path][line] > 0), None)
             if owner is now:
                 now.take_back(path, line)
             elif owner is not None:

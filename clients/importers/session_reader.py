@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -349,6 +350,15 @@ def read_lines(
     except OSError as error:
         raise unreadable(path, error) from error
     return Transcript(path=str(path), sessions=reader.sessions(cwd), account=account.close(), mark=mark)
+
+
+def read_into(reader: SessionReader, path: Path) -> None:
+    """Read a whole file with a reader; what can't be read is left out."""
+    account = AccountBuilder()
+    with suppress(OSError), path.open("rb") as file:
+        for content, place, is_last in json_line.lines(file, 0, json_line.LINE_LIMIT):
+            reader.sources.place = place
+            take_line(content, is_last, reader, account)
 
 
 def _heard(path: Path, reader: SessionReader, end: int, cwd: str, window: int) -> SessionReader:

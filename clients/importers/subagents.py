@@ -50,6 +50,18 @@ def type_of(path: Path, session: str, agent: str) -> str:
     return ""
 
 
+def file_of(caller: Path, session: str, result: bytes) -> Path | None:
+    """Return the file of the subagent that gave a result, None if it is not there. `caller`: the session's file."""
+    if b'"agentId"' not in result or result[:1] != b"{":
+        return None
+    with suppress(BadLine, OSError):
+        agent = decode(_results, result).agent_id
+        places = (caller.parent / session / "subagents", caller.parent)
+        named = (folder / f"agent-{agent}.jsonl" for folder in places if _NAME.fullmatch(agent))
+        return next((file for file in named if file.is_file()), None)
+    return None
+
+
 @lru_cache(maxsize=4)
 def _types(caller: Path, changed: int, size: int) -> dict[str, str]:
     """Return the types of a session's subagents by their ids. `changed`, `size`: a file that grew is read again."""

@@ -27,19 +27,20 @@ class ClaudeFile:
     def user(self, text: str = "And now the next part, please.") -> None:
         self._add("user", text)
 
-    def call(self, name: str, is_error: bool = False, result: str = "done", **arguments: Any) -> None:
+    def call(self, name: str, is_error: bool = False, noted: Any = None, **arguments: Any) -> None:
         id = f"call{len(self._lines)}"
         self._add("assistant", [{"type": "tool_use", "id": id, "name": name, "input": arguments}])
-        self._add("user", [{"type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": result}])
+        result = {"type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": "done"}
+        self._add("user", [result], **({"toolUseResult": noted} if noted else {}))
 
     def edit(self, old: str, new: str, path: str = "/p/a.py", **more: Any) -> None:
         self.call("Edit", file_path=path, old_string=old, new_string=new, **more)
 
-    def _add(self, role: str, content: Any) -> None:
+    def _add(self, role: str, content: Any, **more: Any) -> None:
         number = len(self._lines)
         at = f"2026-05-11T{8 + number // 60:02}:{number % 60:02}:00Z"
         line = {"type": role, "uuid": f"u{number}", "sessionId": "s1", "timestamp": at, "cwd": "/p"}
-        self._lines.append({**line, "message": {"role": role, "content": content}})
+        self._lines.append({**line, "message": {"role": role, "content": content}, **more})
 
     def read(self) -> Transcript:
         self.path.write_text("".join(json.dumps(line) + "\n" for line in self._lines))
@@ -149,6 +150,53 @@ def test_a_patch_as_plain_text_is_read_too_O2() -> None:
 @pytest.mark.parametrize("arguments", ["", "null", "[1]", '{"edits": [1]}', '{"edits": {"a": 1}}', "*** Begin Patch"])
 def test_arguments_of_another_form_are_no_edit_O2(arguments: str) -> None:
     assert not [change for change in changes("edit", arguments) if change.before or change.after]
+
+
+def called_agent(file: ClaudeFile, *edits: tuple[str, str], folder: str = "s1/subagents") -> None:
+    """A call of a subagent, whose own file has these edits."""
+    place = file.path.parent / folder / "agent-a1.jsonl"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    lines: list[dict[str, Any]] = []
+    for number, (old, new) in enumerate(edits):
+        told = {
+            "sessionId": "s1",
+            "agentId": "a1",
+            "isSidechain": True,
+            "cwd": "/p",
+            "timestamp": "2026-05-11T08:00:00Z",
+        }
+        given = {"file_path": "/p/a.py", "old_string": old, "new_string": new}
+        use = {"type": "tool_use", "id": f"e{number}", "name": "Edit", "input": given}
+        result = {"type": "tool_result", "tool_use_id": f"e{number}", "content": "done"}
+        for role, block in (("assistant", use), ("user", result)):
+            message = {"role": role, "content": [block]}
+            lines.append({**told, "type": role, "uuid": f"{role}{number}", "message": message})
+    place.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    file.call("Task", noted={"agentId": "a1"}, description="Do it", prompt="Do all of it", subagent_type="builder")
+
+
+@pytest.mark.parametrize("folder", ["s1/subagents", "."])
+def test_the_lines_of_a_called_agent_are_its_own_O2(file: ClaudeFile, folder: str) -> None:
+    file.user()
+    called_agent(file, ("", f"{FIRST}\n{SECOND}\n{THIRD}"), (THIRD, ""), folder=folder)
+    file.edit(SECOND, "the caller wrote another line")
+    file.user()
+    found = {event.of: (event.lines, event.lost, event.followed) for event in settled(file.read())}
+    assert found == {"call1": (2, 1, 1), "u0": (1, 0, 1)}
+
+
+def test_reading_on_tells_the_same_of_a_called_agent_W13(file: ClaudeFile, tmp_path: Path) -> None:
+    file.user()
+    called_agent(file, ("", f"{FIRST}\n{SECOND}"))
+    for old in (FIRST, SECOND, "nothing", "more"):
+        file.user()
+        file.edit(old, "")
+    file.read()
+    growing = tmp_path / "growing"
+    (growing / "s1" / "subagents").mkdir(parents=True)
+    agent = "s1/subagents/agent-a1.jsonl"
+    (growing / agent).write_bytes((tmp_path / agent).read_bytes())
+    check_reading_on(claude_code.read, file.path, growing / "s1.jsonl")
 
 
 def test_no_word_of_an_edit_is_in_the_numbers_O2(file: ClaudeFile) -> None:

@@ -108,6 +108,28 @@ def test_a_called_agent_is_judged_by_what_followed_O2(events: list[AnyEvent], ex
     assert [outcome for _, outcome in outcomes(said(0), *events)] == expected
 
 
+@pytest.mark.parametrize(
+    ("numbers", "following", "outcome"),
+    [
+        ((20, 0, 1), "Now the next one.", "as_is"),
+        ((20, 2, 1), "Now the next one.", "minor"),
+        ((20, 4, 1), "Now the next one.", "major"),
+        ((20, 15, 1), "Now the next one.", "redo"),
+        ((20, 15, 1), "It still fails.", "redo"),
+        ((20, 0, 1), "It still fails.", "silent"),
+        ((20, 0, 0), "", "silent"),
+        ((2, 2, 1), "Now the next one.", "silent"),
+    ],
+)
+def test_a_called_agent_that_edits_is_judged_by_its_lines_O2(
+    numbers: tuple[int, int, int], following: str, outcome: str
+) -> None:
+    written, lost, followed = numbers
+    settled = Settled(turn="c1#settled", at=at(1), of="c1", lines=written, lost=lost, followed=followed)
+    after = [said(5, following)] if following else []
+    assert dict(outcomes(said(0), called(1, "builder", FIND), settled, *after))["builder"] == outcome
+
+
 EVENTS = st.lists(
     st.one_of(
         st.builds(

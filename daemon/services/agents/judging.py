@@ -8,7 +8,7 @@ with nothing between, are a fan-out, in which nothing is asked again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ def judged(events: Iterable[AnyEvent], agent: str) -> Iterator[JudgedTask]:
         words = following.text if isinstance(following, Said) else ""
         if isinstance(asked, Said) and (outcome := _outcome(part, settled.get(asked.turn), words)):
             yield JudgedTask(agent, asked.turn, micros(asked.at), outcome)
-    for call, outcome in _called(ordered):
+    for call, outcome in _called(ordered, settled):
         yield JudgedTask(call.agent, call.event.turn, micros(call.event.at), outcome)
 
 
@@ -78,24 +78,45 @@ def _outcome(part: Sequence[AnyEvent], settled: Settled | None, following: str) 
     is_stopped = any(isinstance(event, Interrupted) and event.by == "user" for event in part)
     if is_stopped and takes_back(following):
         return "interrupted"
+    outcome = _by_lines(settled)
+    if settled is None or outcome in (None, "major", "redo"):
+        return outcome
+    if is_stopped or complains(following):
+        return None
+    if outcome == "minor":
+        return outcome
+    checks = [event.state for event in part if isinstance(event, Checked) and event.state != "unclear"]
+    has_passed = checks[-1:] == ["passed"]
+    is_proved = has_passed or any(isinstance(event, Committed) for event in part)
+    return ("as_is_checked" if has_passed else "as_is") if settled.followed or is_proved else None
+
+
+def _by_lines(settled: Settled | None) -> TaskOutcome | None:
+    """Return the outcome of lines of which some are lost, "as_is" for none, None for too few lines."""
     if settled is None or settled.lines < LEAST_LINES:
         return None
     if settled.lost >= LEAST_LOST and settled.lost >= MINOR * settled.lines:
         return "major" if settled.lost < REDO * settled.lines else "redo"
-    if is_stopped or complains(following):
-        return None
-    checks = [event.state for event in part if isinstance(event, Checked) and event.state != "unclear"]
-    has_passed = checks[-1:] == ["passed"]
-    if not settled.lost:
-        is_proved = has_passed or any(isinstance(event, Committed) for event in part)
-        return ("as_is_checked" if has_passed else "as_is") if settled.followed or is_proved else None
-    return "minor"
+    return "minor" if settled.lost else "as_is"
 
 
-def _called(events: Sequence[AnyEvent]) -> Iterator[tuple[AgentCall, TaskOutcome]]:
+def _called(events: Sequence[AnyEvent], settled: Mapping[str, Settled]) -> Iterator[tuple[AgentCall, TaskOutcome]]:
     calls = list(_calls(events))
     for place, call in enumerate(calls):
-        yield call, _call_outcome(call, calls[place + 1 :], events)
+        outcome = _call_outcome(call, calls[place + 1 :], events)
+        if outcome == "silent" and call.event.outcome == "ok":
+            outcome = _by_its_lines(call, events, settled.get(call.event.turn))
+        yield call, outcome
+
+
+def _by_its_lines(call: AgentCall, events: Sequence[AnyEvent], settled: Settled | None) -> TaskOutcome:
+    """Return the outcome of a call that went well, by what became of the lines that the agent wrote."""
+    outcome = _by_lines(settled)
+    if outcome is None or settled is None or outcome in ("major", "redo"):
+        return outcome or "silent"
+    after = events[events.index(call.event) + 1 :]
+    asked = next((event.text for event in after if isinstance(event, Said) and event.role == "user"), "")
+    return outcome if settled.followed and not complains(asked) else "silent"
 
 
 def _calls(events: Iterable[AnyEvent]) -> Iterator[AgentCall]:
