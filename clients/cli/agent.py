@@ -237,7 +237,7 @@ def _ask(client: Client, name: str, answer: CommandAnswer) -> CoursesAsked:
 
 
 def _taught_lines(taught: CourseTaught) -> Iterator[str]:
-    parts = [f"{count(taught.added, 'new section')}", f"{taught.kept} kept"]
+    parts = [f"{count(taught.added, 'new passage')}", f"{taught.kept} kept"]
     parts += [f"{taught.gone} gone"] if taught.gone else []
     parts += [f"{taught.forgotten} that you forgot left out"] if taught.forgotten else []
     yield f"{styled(plain(taught.title), 'bold')} · {', '.join(parts)} · {count(taught.questions, 'question')}"

@@ -3,7 +3,7 @@
 Markdown: `#` is the title, `##` a chapter, deeper headings are sections. A line `Q: …` is a question of its chapter,
 and the line `A: …` below it has the keywords of the answer, divided by commas. YAML has the keys `textbook`, `title`,
 `chapters`, `sections`, `text`, `test_questions`, `question` and `answer_keywords`. The text of a section stays
-verbatim; one that is longer than `SECTION_LIMIT` is divided at its paragraphs. Every error names the line.
+verbatim, in passages of a few sentences. Every error names the line.
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ from .markdown import blocks_of
 FILE_LIMIT = 2_000_000
 """Bytes of a file."""
 
+PASSAGE = 200
+"""Characters up to which sentences are one passage. A question finds one or two sentences among others, and 600 tokens
+hold ten of them: of four handbooks memd answers .91 with 200, .86 with 300, .78 with 700 (docs/BENCHMARKS.md)."""
+
 FORM = "docs/AGENTS.md shows how a course is written"
 
 _QUESTION, _ANSWER = re.compile(r"\s*Q:\s*(.*)"), re.compile(r"\s*A:\s*(.*)")
+_CODE = re.compile(r"(^ {0,3}```.*?(?:^ {0,3}```[ \t]*$|\Z))", re.DOTALL | re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 _ALLOWED = {
     "textbook": {"title", "perspective", "chapters"},
@@ -195,14 +200,14 @@ def _question(question: str, keywords: Sequence[str], place: _FileLine, asked_at
 
 
 def parts_of(text: str) -> Iterator[str]:
-    """Yield a text in parts of at most `SECTION_LIMIT` characters, divided at paragraphs; a longer paragraph is divided
-    at its lines, sentences or words."""
-    if len(text) <= SECTION_LIMIT:
+    """Yield a text in passages: sentences up to `PASSAGE` characters, lists and paragraphs divided at their lines, code
+    whole with what introduces it. No passage is longer than `SECTION_LIMIT`."""
+    if len(text) <= PASSAGE:
         yield text
         return
     part = ""
-    for piece, joint in _pieces(text):
-        if part and len(part) + len(joint) + len(piece) > SECTION_LIMIT:
+    for piece, joint, is_code in _pieces(text):
+        if part and len(part) + len(joint) + len(piece) > (SECTION_LIMIT if is_code else PASSAGE):
             yield part
             part = ""
         part = f"{part}{joint}{piece}" if part else piece
@@ -210,19 +215,27 @@ def parts_of(text: str) -> Iterator[str]:
         yield part
 
 
-def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a text that fit, each with what stood before it."""
-    for paragraph in re.split(r"\n\s*\n", text):
-        if len(paragraph) <= SECTION_LIMIT:
-            yield paragraph, "\n\n"
+def _pieces(text: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield the sentences of a text and its blocks of code, each with what stood before it."""
+    for block in _CODE.split(text):
+        if _CODE.fullmatch(block):
+            joint = "\n\n"
+            for row in [block] if len(block) <= SECTION_LIMIT else block.split("\n"):
+                yield from ((part, joint, True) for part in _slices(row))
+                joint = "\n"
             continue
-        joint = "\n\n"
-        for row in paragraph.split("\n"):
-            for sentence in _SENTENCE_END.split(row) if len(row) > SECTION_LIMIT else [row]:
-                for start in range(0, len(sentence), SECTION_LIMIT):
-                    yield sentence[start : start + SECTION_LIMIT], joint
-                    joint = " "
-            joint = "\n"
+        for paragraph in re.split(r"\n\s*\n", block.strip("\n")):
+            joint = "\n\n"
+            for row in paragraph.split("\n"):
+                for sentence in _SENTENCE_END.split(row):
+                    for part in _slices(sentence):
+                        yield part, joint, False
+                        joint = " "
+                joint = "\n"
+
+
+def _slices(text: str) -> Iterator[str]:
+    return (text[start : start + SECTION_LIMIT] for start in range(0, len(text), SECTION_LIMIT))
 
 
 # --- YAML --------------------------------------------------------------------------------------------------------

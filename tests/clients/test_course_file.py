@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.clients.importers.course_file import markdown_course, parts_of, read_course, yaml_course
+from memd.clients.importers.course_file import PASSAGE, markdown_course, parts_of, read_course, yaml_course
 from memd.protocol.courses import SECTION_LIMIT
 from memd.protocol.errors import InvalidRequest
 
@@ -147,4 +147,14 @@ def test_a_long_section_is_divided_and_loses_no_word_O3(paragraphs: list[str]) -
     parts = list(parts_of(text))
     assert all(0 < len(part) <= SECTION_LIMIT for part in parts)
     assert "".join("".join(parts).split()) == "".join(text.split())
-    assert parts == [text] or len(text) > SECTION_LIMIT
+    assert parts == [text] or len(text) > PASSAGE
+
+
+def test_prose_is_divided_at_sentences_and_code_stays_whole_with_what_introduces_it_O3() -> None:
+    sentences = [
+        f"Rule {number} is about the {name} of the tower and nothing else at all."
+        for number, name in enumerate(("lamp", "stairs", "boat", "horn", "well", "roof"))
+    ]
+    code = "```\n" + "\n".join(f"turn --valve {number}" for number in range(20)) + "\n```"
+    parts = list(parts_of(" ".join(sentences) + "\n\nTo start it:\n\n" + code))
+    assert parts == [" ".join(sentences[:3]), " ".join(sentences[3:]), f"To start it:\n\n{code}"]

@@ -71,7 +71,7 @@ def test_sections_are_records_as_they_stand_in_the_file_O3(school: Clocked) -> N
     read(school, chapter(f"{LAMP}\n\n{BOAT}"))
     (record,) = records(school)
     assert record.content == record.provenance.quote == f"{LAMP}\n\n{BOAT}"
-    assert record.description == f"Tower: {LAMP}"
+    assert record.description == f"Tower: {LAMP} {BOAT}"
     assert (record.pool, record.provenance.trust, record.status) == ("agent/keeper", "document", "active")
     assert record.provenance.visibility == "private" and "course" in record.tags
     assert school.client.why(record.id).quote_holds

@@ -1,7 +1,7 @@
 """The parts of a course as captures, and its sections as records of the agent (O3).
 
-A section is verbatim. What a search by meaning compares, its description, is the headings above it in the course and
-its first sentence: of five ways to describe a section none finds more, and the whole section finds less.
+A section is a passage of a few sentences, verbatim. Its description, which a search by meaning compares, is the
+headings above it in the course and the passage; of a long one, such as a block of code, the first sentence.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ STRENGTH = 0.5
 """Strength of a section that was read and not used yet."""
 
 LONGEST_NAME = 60
+
+WHOLE = 300
+"""Characters of a passage that is described by all of its words."""
 
 _FIRST = re.compile(r".+?[.!?。！？](?=\s|$)|.+", re.DOTALL)
 _NO_WORD = re.compile(r"[^\w]+")
@@ -112,8 +115,11 @@ def section_record(pool: str, captured: Captured, rev: int = 1) -> Record:
 
 
 def _description(path: str, words: str) -> str:
+    heading, whole = path.partition(" > ")[2], " ".join(words.split())
+    if len(whole) <= WHOLE:
+        return f"{heading}: {whole}"
     first = _FIRST.search(words)
-    return line(f"{path.partition(' > ')[2]}: {first[0] if first else words}")
+    return line(f"{heading}: {first[0] if first else words}")
 
 
 def words_in(words: str, keywords: tuple[str, ...]) -> Iterator[str]:
