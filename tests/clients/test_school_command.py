@@ -44,7 +44,7 @@ def test_an_agent_is_taught_tested_and_shows_its_school_O3(
     memd("agent", "add", "keeper")
     assert "has no course" in memd("agent", "school", "keeper").text
     taught = memd("agent", "teach", "keeper", str(course))
-    assert "2 new sections, 0 kept · 3 questions" in taught.text
+    assert "2 new passages, 0 kept · 3 questions" in taught.text
     assert "before: 0 of 3" in taught.text and "test: 2 of 3 questions answered" in taught.text
     assert "not answered · Boat: Who paints the railing of the balcony?" in taught.text
     again = memd("agent", "teach", "keeper", str(course), "--json").data

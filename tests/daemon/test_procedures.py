@@ -155,6 +155,12 @@ def test_one_day_one_session_and_two_rounds_are_no_procedure_K1() -> None:
     assert mined(release("a", 1), release("b", 2)) == []
 
 
+def test_sessions_whose_turns_have_the_same_names_all_count_K1() -> None:
+    sessions = [release("user", day) for day in (1, 2, 4)]
+    (found,) = mined(*(each._replace(document=f"codex:{day}") for day, each in enumerate(sessions)))
+    assert names(found) == STEPS and (len(found.rounds), found.sessions) == (3, 3)
+
+
 def test_a_copied_session_counts_once_K1() -> None:
     first, second = release("a", 1), release("b", 2)
     copies = [SessionEvents(f"copy{number}", first.events) for number in range(4)]

@@ -52,11 +52,12 @@ class SessionEvents(NamedTuple):
 
 
 def work_units(sessions: Iterable[SessionEvents]) -> Iterator[WorkUnit]:
-    """Yield the units of sessions, oldest session first. A turn that an earlier session has counts once."""
-    seen: set[str] = set()
+    """Yield the units of sessions, oldest session first. A turn that an earlier session has at the same time is a copy
+    and counts once; some hosts use the same names of turns in each session."""
+    seen: set[tuple[str, str]] = set()
     for session in sessions:
-        fresh = [event for event in session.events if event.turn not in seen]
-        seen.update(event.turn for event in fresh)
+        fresh = [event for event in session.events if (event.turn, event.at) not in seen]
+        seen.update((event.turn, event.at) for event in fresh)
         yield from _units(SessionEvents(session.document, fresh))
 
 
