@@ -67,7 +67,7 @@ def course(options: BenchOptions) -> PartResult:
     figures.append(Figure("shared records at other places in their orders", _moved(first, second), target=at_least(1)))
     return PartResult(
         tuple(figures),
-        shows_not="whether an agent's model reads the sections well; handbooks of more than 15 sections",
+        shows_not="whether an agent's model reads the passages well; handbooks of more than 15 sections",
         curves=_curves(lived),
     )
 

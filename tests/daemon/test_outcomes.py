@@ -69,7 +69,7 @@ def outcomes(*events: AnyEvent) -> list[tuple[str, str]]:
         ((lines(0, 20, lost=10),), "redo"),
         ((lines(0, 5, lost=1),), "minor"),  # one line says little
         ((lines(0, 20, followed=0),), None),  # nobody saw it yet
-        ((lines(0, 20, followed=0), PASSED), "as_is_checked"),
+        ((lines(0, 20, followed=0), PASSED), None),
         ((lines(0, 2, lost=2),), None),
         ((), None),
         ((PASSED,), None),

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from ....protocol.agent_outcomes import TaskOutcome
-from ....protocol.event import AnyEvent, Checked, Committed, Interrupted, Said, SessionEnded, Settled, ToolCalled
+from ....protocol.event import AnyEvent, Checked, Interrupted, Said, SessionEnded, Settled, ToolCalled
 from ....protocol.instant import micros
 from ....protocol.operation import JudgedTask
 from ....protocol.tool_calls import delegation, is_edit
@@ -87,8 +87,7 @@ def _outcome(part: Sequence[AnyEvent], settled: Settled | None, following: str) 
         return outcome
     checks = [event.state for event in part if isinstance(event, Checked) and event.state != "unclear"]
     has_passed = checks[-1:] == ["passed"]
-    is_proved = has_passed or any(isinstance(event, Committed) for event in part)
-    return ("as_is_checked" if has_passed else "as_is") if settled.followed or is_proved else None
+    return ("as_is_checked" if has_passed else "as_is") if settled.followed else None
 
 
 def _by_lines(settled: Settled | None) -> TaskOutcome | None:
