@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -46,6 +47,9 @@ PAGE = 2000
 
 MARKED = 5000
 """Captures without anything to judge, after which the mark is stored all the same."""
+
+TOGETHER = 64
+"""Judgements of one commit, so that captures do not wait long behind the first judgement of a large home."""
 
 MOST_TASKS = 400
 """Newest outcomes that a ranking reads."""
@@ -104,14 +108,22 @@ class AgentsService(Service):
             for begin in range(upto, last, PAGE):
                 size = min(PAGE, last - begin)
                 documents.update(captured.document for _, captured in self._stores.archive.after(begin, size))
-            operations = [change for document in sorted(documents) for change in self._judgement(document, last)]
-            if not operations and last - stored >= MARKED:
-                operations = [TasksJudged(archive_seq=last)]
-            if operations:
-                self._writer.run(lambda: self._stores.commit(operations)).result()
+            judgements = [found for document in sorted(documents) for found in self._judgement(document, stored)]
+            for start in range(0, len(judgements), TOGETHER):
+                self._writer.run(partial(self._commit, judgements[start : start + TOGETHER])).result()
+            if judgements or last - stored >= MARKED:
+                self._writer.run(partial(self._stores.commit, [TasksJudged(archive_seq=last)])).result()
             self._upto = last
 
-    def _judgement(self, document: str, last: int) -> Iterator[TasksJudged]:
+    def _commit(self, judgements: Sequence[TasksJudged]) -> None:
+        """Commit judgements, without those of sessions in which turns were forgotten meanwhile. On the write thread."""
+        turns = ((judgement.document, task.turn) for judgement in judgements for task in judgement.tasks)
+        lost = {document for document, _ in self._stores.forgotten.among(turns)}
+        kept = [each for each in judgements if each.document not in lost]
+        if kept := [each for each in kept if not self._stores.forgotten.names(each.document)]:
+            self._stores.commit(kept)
+
+    def _judgement(self, document: str, upto: int) -> Iterator[TasksJudged]:
         session = self._stores.sources.session(document)
         if session is None:
             return
@@ -119,7 +131,7 @@ class AgentsService(Service):
         events = [captured.event for captured in self._stores.archive.turns(document)]
         tasks = tuple(judged(events, origin.agent or origin.host))
         if tasks != self._stores.outcomes.of(document).judged:
-            yield TasksJudged(archive_seq=last, document=document, tasks=tasks)
+            yield TasksJudged(archive_seq=upto, document=document, tasks=tasks)
 
     # --- reads -----------------------------------------------------------------------------------------------------
     def _known(self) -> list[KnownTask]:
