@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import msgspec
 
 from .request_fields import Request
-from .scope import Name
 
 TaskOutcome = Literal[
     "as_is_checked",
@@ -54,6 +53,9 @@ RATED: dict[Rating, TaskOutcome] = {
 }
 """The outcomes that a user may tell."""
 
+AnyAgent = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+"""The name of an agent as its host gives it, such as "plugin:reviewer"; only one that is a `Name` has a memory."""
+
 Task = Annotated[str, msgspec.Meta(min_length=1, max_length=4000)]
 
 
@@ -74,7 +76,7 @@ class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class ExplainAgent(Request, tag="explain_agent", frozen=True, kw_only=True):
     """Ask for the outcomes of an agent's tasks (O2)."""
 
-    agent: Name
+    agent: AnyAgent
 
 
 class AgentOutcomes(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +90,7 @@ class RateTask(Request, tag="rate_task", frozen=True, kw_only=True):
     """Store what the user says became of a task (O2). `session`: its name or the beginning of it; `turn`: the task, ""
     for the agent's last one there; `outcome`: "" takes back what the user said."""
 
-    agent: Name
+    agent: AnyAgent
     session: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
     turn: Annotated[str, msgspec.Meta(max_length=1000)] = ""
     outcome: Rating | Literal[""] = ""
@@ -99,7 +101,7 @@ class RankAgents(Request, tag="rank_agents", frozen=True, kw_only=True):
     """Ask which agent fits a task (O1). `agents`: these alone, otherwise all with a memory or an outcome."""
 
     task: Task
-    agents: Annotated[tuple[Name, ...], msgspec.Meta(max_length=64)] = ()
+    agents: Annotated[tuple[AnyAgent, ...], msgspec.Meta(max_length=64)] = ()
 
 
 class RankedAgent(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ import msgspec
 
 from ...protocol.courses import SECTION_LIMIT, CourseChapter, CourseQuestion, CourseSection
 from ...protocol.errors import InvalidRequest
+from ...protocol.redact import redact
 from .markdown import blocks_of
 
 FILE_LIMIT = 2_000_000
@@ -29,7 +30,7 @@ hold ten of them: of four handbooks memd answers .91 with 200, .86 with 300, .78
 FORM = "docs/AGENTS.md shows how a course is written"
 
 _QUESTION, _ANSWER = re.compile(r"\s*Q:\s*(.*)"), re.compile(r"\s*A:\s*(.*)")
-_CODE = re.compile(r"(^ {0,3}```.*?(?:^ {0,3}```[ \t]*$|\Z))", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 _ALLOWED = {
     "textbook": {"title", "perspective", "chapters"},
@@ -65,7 +66,7 @@ def read_course(path: Path) -> Course:
     if len(content) > FILE_LIMIT:
         raise InvalidRequest(f"{path} has {len(content):,} bytes, at most {FILE_LIMIT:,}", hint="teach it in parts")
     try:
-        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+        text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         _FileLine(path.name, line).refuse("it is not valid UTF-8", "save it as UTF-8")
@@ -201,7 +202,9 @@ def _question(question: str, keywords: Sequence[str], place: _FileLine, asked_at
 
 def parts_of(text: str) -> Iterator[str]:
     """Yield a text in passages: sentences up to `PASSAGE` characters, lists and paragraphs divided at their lines, code
-    whole with what introduces it. No passage is longer than `SECTION_LIMIT`."""
+    whole with what introduces it. No passage is longer than `SECTION_LIMIT`. Secrets are redacted before: memd would
+    not know one by a part."""
+    text = redact(text)[0]
     if len(text) <= PASSAGE:
         yield text
         return
@@ -216,22 +219,27 @@ def parts_of(text: str) -> Iterator[str]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield the sentences of a text and its blocks of code, each with what stood before it."""
-    for block in _CODE.split(text):
-        if _CODE.fullmatch(block):
-            joint = "\n\n"
-            for row in [block] if len(block) <= SECTION_LIMIT else block.split("\n"):
-                yield from ((part, joint, True) for part in _slices(row))
-                joint = "\n"
-            continue
-        for paragraph in re.split(r"\n\s*\n", block.strip("\n")):
-            joint = "\n\n"
-            for row in paragraph.split("\n"):
-                for sentence in _SENTENCE_END.split(row):
-                    for part in _slices(sentence):
-                        yield part, joint, False
-                        joint = " "
-                joint = "\n"
+    """Yield the sentences of a text and its blocks of code, each with what stood before it, and whether it is code."""
+    at = 0
+    for block in _CODE.finditer(text):
+        yield from _sentences(text[at : block.start()])
+        joint = "\n\n"
+        for row in [block[0]] if len(block[0]) <= SECTION_LIMIT else block[0].split("\n"):
+            yield from ((part, joint, True) for part in _slices(row))
+            joint = "\n"
+        at = block.end()
+    yield from _sentences(text[at:])
+
+
+def _sentences(text: str) -> Iterator[tuple[str, str, bool]]:
+    for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
+        joint = "\n\n"
+        for row in paragraph.split("\n"):
+            for sentence in _SENTENCE_END.split(row):
+                for part in _slices(sentence):
+                    yield part, joint, False
+                    joint = " "
+            joint = "\n"
 
 
 def _slices(text: str) -> Iterator[str]:
@@ -251,6 +259,8 @@ def yaml_course(text: str, name: str) -> Course:
         marked: Any = error
         line = int(marked.problem_mark.line) + 1 if marked.problem_mark else 1
         _FileLine(name, line).refuse(str(marked.problem or "it is not valid YAML"))
+    except RecursionError:
+        _FileLine(name, 1).refuse("it is nested too deeply")
     except YAMLError as error:
         _FileLine(name, 1).refuse(f"it is not valid YAML: {error}")
     reader = _YamlReader(name)
@@ -309,6 +319,12 @@ class _YamlReader:
             place.refuse(f"`{key}` has {len(value)} characters, at most {most}")
         return " ".join(value.split()) if most else value.strip("\n")
 
+    def _keyword(self, value: Any, line: int) -> str:
+        """Return a keyword as it stands in the file; only a text and a plain whole number are read as they stand."""
+        if not isinstance(value, str) and type(value) is not int:
+            _FileLine(self._name, line).refuse(f"the keyword {value!s:.60} is no text", "write it in quotes")
+        return str(value)
+
     def chapter(self, value: Any, line: int) -> CourseChapter:
         """Return a chapter."""
         mapping = self.mapping(value, line, _ALLOWED["chapter"], "a chapter")
@@ -321,7 +337,7 @@ class _YamlReader:
         questions: list[CourseQuestion] = []
         for each, at in self.rows(mapping, "test_questions"):
             asked = self.mapping(each, at, _ALLOWED["question"], "a question")
-            keywords = [str(keyword) for keyword, _ in self.rows(asked, "answer_keywords", required=True)]
+            keywords = [self._keyword(*row) for row in self.rows(asked, "answer_keywords", required=True)]
             words = self.text(asked, "question", 500)
             questions.append(_question(words, keywords, _FileLine(self._name, at), at))
         return CourseChapter(

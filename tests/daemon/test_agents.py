@@ -87,9 +87,9 @@ def test_agents_with_other_work_answer_the_same_question_in_their_own_way_P5_Q6(
             for n, line in enumerate(BASE):
                 at = AT.replace("09:00", f"09:{n:02}")
                 client.remember(Remember(text=line, turn=str(n), at=at, origin=told, role="assistant"))
-        daemon.settle()
+            daemon.settle()  # until then its records lie in the user's pool, where the next agent would restate them
         end = time.monotonic() + 90  # the keyword index counts words anew a second after the last record
-        while len({tuple(answered(client, agent)) for agent in AGENTS}) > 1 and time.monotonic() < end:
+        while not is_whole(client) and time.monotonic() < end:
             time.sleep(0.1)
         for uses in (slice(24), slice(24, None)):  # after the second lot each has a scorer of its own
             for agent, done in work.items():
@@ -107,6 +107,12 @@ def ask(client: Client, agent: str) -> Recalled:
     return client.recall(
         QUESTION, pools=[f"agent/{agent}"], agent=agent, perspective=AGENTS[agent], limit=99, budget_tokens=4000
     )
+
+
+def is_whole(client: Client) -> bool:
+    """Whether each agent finds all lines, in the same order."""
+    orders = {tuple(answered(client, agent)) for agent in AGENTS}
+    return len(orders) == 1 and len(orders.pop()) == len(BASE)
 
 
 def answered(client: Client, agent: str) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from ....protocol.agent_outcomes import TaskOutcome
@@ -34,13 +34,19 @@ ALIKE = 0.5
 _WORD = re.compile(r"\w{3,}")
 
 
+AFTER = 50
+"""Later calls that may ask for a task again."""
+
+
 class AgentCall(NamedTuple):
-    """A call that gave a task to another agent. `group`: the number of the fan-out that it belongs to."""
+    """A call that gave a task to another agent. `group`: the number of the fan-out that it belongs to; `place`: of its
+    event in the session."""
 
     event: ToolCalled
     agent: str
     words: frozenset[str]
     group: int
+    place: int
 
 
 def judged(events: Iterable[AnyEvent], agent: str) -> Iterator[JudgedTask]:
@@ -100,9 +106,9 @@ def _by_lines(settled: Settled | None) -> TaskOutcome | None:
 
 
 def _called(events: Sequence[AnyEvent], settled: Mapping[str, Settled]) -> Iterator[tuple[AgentCall, TaskOutcome]]:
-    calls = list(_calls(events))
-    for place, call in enumerate(calls):
-        outcome = _call_outcome(call, calls[place + 1 :], events)
+    calls, has_ended = list(_calls(events)), any(isinstance(event, SessionEnded) for event in events)
+    for number, call in enumerate(calls):
+        outcome = _call_outcome(call, calls[number + 1 : number + 1 + AFTER], events, has_ended)
         if outcome == "silent" and call.event.outcome == "ok":
             outcome = _by_its_lines(call, events, settled.get(call.event.turn))
         yield call, outcome
@@ -113,30 +119,32 @@ def _by_its_lines(call: AgentCall, events: Sequence[AnyEvent], settled: Settled 
     outcome = _by_lines(settled)
     if outcome is None or settled is None or outcome in ("major", "redo"):
         return outcome or "silent"
-    after = events[events.index(call.event) + 1 :]
+    after = islice(events, call.place + 1, None)
     asked = next((event.text for event in after if isinstance(event, Said) and event.role == "user"), "")
     return outcome if settled.followed and not complains(asked) else "silent"
 
 
 def _calls(events: Iterable[AnyEvent]) -> Iterator[AgentCall]:
     group = 0
-    for event in events:
+    for place, event in enumerate(events):
         given = delegation(event) if isinstance(event, ToolCalled) else None
         if given is None or not isinstance(event, ToolCalled):
             group += 1
             continue
-        yield AgentCall(event, given.agent, frozenset(_WORD.findall(given.task.casefold())), group)
+        yield AgentCall(event, given.agent, frozenset(_WORD.findall(given.task.casefold())), group, place)
         group += event.outcome in ("error", "refused")
 
 
-def _call_outcome(call: AgentCall, later: Sequence[AgentCall], events: Sequence[AnyEvent]) -> TaskOutcome:
+def _call_outcome(
+    call: AgentCall, later: Sequence[AgentCall], events: Sequence[AnyEvent], has_ended: bool
+) -> TaskOutcome:
     match call.event.outcome:
         case "refused":
             return "refused"
         case "error":
             return "silent" if _is_stopped(call, events) else "failed"
         case "unknown":
-            return "silent" if any(isinstance(event, SessionEnded) for event in events) else "running"
+            return "silent" if has_ended else "running"
         case _:
             again = next((other for other in later if other.group != call.group and _is_alike(call, other)), None)
             return "silent" if again is None else "redo" if again.agent == call.agent else "rerouted"
@@ -144,8 +152,8 @@ def _call_outcome(call: AgentCall, later: Sequence[AgentCall], events: Sequence[
 
 def _is_stopped(call: AgentCall, events: Sequence[AnyEvent]) -> bool:
     """Whether the user stopped a call, which tells nothing of the agent."""
-    after = events[events.index(call.event) + 1 :]
-    return bool(after) and isinstance(after[0], Interrupted)
+    following = events[call.place + 1] if call.place + 1 < len(events) else None
+    return isinstance(following, Interrupted)
 
 
 def _is_alike(call: AgentCall, other: AgentCall) -> bool:

@@ -25,6 +25,9 @@ STRENGTH = 0.5
 
 LONGEST_NAME = 60
 
+BELOW = " > "
+"""What stands between a title and the one below it."""
+
 WHOLE = 300
 """Characters of a passage that is described by all of its words."""
 
@@ -39,10 +42,15 @@ class TaughtPart(NamedTuple):
     event: Taught
 
 
-def course_document(agent: str, title: str) -> str:
+def course_document(gate: SecretGate, agent: str, title: str) -> str:
     """Return the document of an agent's course; courses of one title are one course."""
     name = _NO_WORD.sub("-", title.casefold()).strip("-")[:LONGEST_NAME]
-    return f"memd:course/{agent}/{name}"
+    return f"memd:course/{agent}/{name}-{gate.keyed_name(title.casefold())[:8]}"
+
+
+def one_title(title: str) -> str:
+    """Return a title that can stand among others in a path."""
+    return title.replace(BELOW, ": ")
 
 
 def parts_of(gate: SecretGate, request: Teach, now: int) -> tuple[list[TaughtPart], list[TaughtPart]]:
@@ -53,13 +61,14 @@ def parts_of(gate: SecretGate, request: Teach, now: int) -> tuple[list[TaughtPar
     questions: dict[str, TaughtPart] = {}
     for number, chapter in enumerate(request.chapters):
         for section in chapter.sections:
-            path = " > ".join(filter(None, (request.title, chapter.title, section.heading)))
+            path = BELOW.join(filter(None, (one_title(request.title), one_title(chapter.title), section.heading)))
             turn = gate.keyed_name(f"{path}\n{section.text}")
             at = from_micros(now + len(sections))
             event = Taught(turn=turn, at=at, text=section.text, path=path)
             sections.setdefault(turn, TaughtPart(CoursePart(number, turn), event))
         for question in chapter.questions:
-            words, path = _as_text(question), f"{request.title} > {chapter.title}"
+            words = _as_text(question)
+            path = f"{one_title(request.title)}{BELOW}{one_title(chapter.title)}"
             turn = gate.keyed_name(f"{path}\n\n{words}")
             event = Taught(turn=turn, at=from_micros(now), text=words, path=path, form="question")
             questions.setdefault(turn, TaughtPart(CoursePart(number, turn), event))
@@ -80,8 +89,8 @@ def question_of(captured: Captured) -> tuple[str, tuple[str, ...]]:
 def titles_of(captured: Captured) -> tuple[str, str]:
     """Return the titles of the course and of the chapter of a part."""
     path = captured.event.path if isinstance(captured.event, Taught) else ""
-    course, _, rest = path.partition(" > ")
-    return course, rest.partition(" > ")[0]
+    course, _, rest = path.partition(BELOW)
+    return course, rest.partition(BELOW)[0]
 
 
 def section_record(pool: str, captured: Captured, rev: int = 1) -> Record:
@@ -115,7 +124,7 @@ def section_record(pool: str, captured: Captured, rev: int = 1) -> Record:
 
 
 def _description(path: str, words: str) -> str:
-    heading, whole = path.partition(" > ")[2], " ".join(words.split())
+    heading, whole = path.partition(BELOW)[2], " ".join(words.split())
     if len(whole) <= WHOLE:
         return f"{heading}: {whole}"
     first = _FIRST.search(words)

@@ -49,7 +49,7 @@ from ..outgoing_screen import without_secrets
 from ..own_documents import opening
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
-from .course_parts import TaughtPart, course_document, parts_of, section_record
+from .course_parts import TaughtPart, course_document, one_title, parts_of, section_record
 from .course_states import chapter_of_questions, course_state
 from .examination import AgentMemory, Examination, QuestionOutcome, test_of
 from .review_plan import due
@@ -96,7 +96,7 @@ class CoursesService(Service):
     def teach(self, request: Teach) -> CourseTaught:
         """Let an agent read a course, or what changed in it. Raises NotFound, InvalidRequest, Forgotten."""
         pool = self._opened(request.agent).pool
-        document, now = course_document(request.agent, request.title), self._now()
+        document, now = course_document(self._gate, request.agent, request.title), self._now()
         at = from_micros(now)
         if self._stores.forgotten.names(document):
             raise Forgotten("you forgot this course", hint="teach it under another title")
@@ -177,7 +177,7 @@ class CoursesService(Service):
             )
         ]
         decision = Decision(action="add", reason=READ)
-        for captured in captures:
+        for captured in (*captures, *self._archived(course)):
             if captured.event.turn in now:
                 id = section_id(course.pool, course.document, captured.event.turn)
                 earlier = self._stores.records.get(id)
@@ -193,6 +193,15 @@ class CoursesService(Service):
             Invalidated(id=record.id, valid_to=at, reason=GONE) for record in records if record.status in LIVE
         ]
         return operations
+
+    def _archived(self, course: StoredCourse) -> Iterator[Captured]:
+        """Yield the sections of a course whose records faded while it was closed."""
+        records = self._stores.records.many(sorted(course.records))
+        for part in course.sections:
+            record = records.get(section_id(course.pool, course.document, part.turn))
+            captured = self._stores.archive.turn(course.document, part.turn)
+            if record is not None and record.status == "archived" and captured is not None:
+                yield captured
 
     # --- tests -----------------------------------------------------------------------------------------------------
     @property
@@ -267,12 +276,11 @@ class CoursesService(Service):
 
     def close_course(self, request: CloseCourse) -> CourseState:
         """Ask no more questions of a course. Raises NotFound."""
-        pool, wanted = self._opened(request.agent).pool, request.course.strip().casefold()
-        found = [
-            course
-            for course in self._stores.courses.of(pool)
-            if course_state(self._stores, course, 0).title.casefold().startswith(wanted)
-        ]
+        pool, wanted = self._opened(request.agent).pool, one_title(request.course.strip()).casefold()
+        courses = self._stores.courses.of(pool)
+        titles = {course.document: course_state(self._stores, course, 0).title.casefold() for course in courses}
+        found = [course for course in courses if titles[course.document] == wanted]
+        found = found or [course for course in courses if titles[course.document].startswith(wanted)]
         if len(found) != 1:
             problem = "several courses begin with" if found else "no course begins with"
             raise NotFound(f"{problem} {request.course!r}", hint=f"`memd agent school {request.agent}` lists them")

@@ -217,7 +217,7 @@ class RecallService(Service):
             return answer
         wide = replace(request, limit=NEAR_SECTIONS, budget_tokens=NEAR_SECTIONS * SECTION_LIMIT)
         near = self._warm.recall(wide, (pool,), 0, None, permits, noted=noted, has_floor=False)
-        own = [hit for hit in near.hits if hit.record.id in sections]
+        own = [hit for hit in near.hits if hit.record.id in sections and _is_believed(hit.record)]
         if max((hit.parts.get("cosine", 0.0) for hit in own), default=0.0) < TAUGHT_NEAR:
             return answer
         ordered = sorted(own, key=lambda hit: -hit.parts.get("cosine", 0.0))

@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from ....protocol.event import ARGUMENT_LIMIT, AnyEvent, Checked, Committed, Interrupted, Ran, Said, SaidBy, ToolCalled
+from ....protocol.event import (
+    ARGUMENT_LIMIT,
+    AnyEvent,
+    Checked,
+    Committed,
+    Interrupted,
+    Ran,
+    Said,
+    SaidBy,
+    ToolCalled,
+    text,
+)
 from ....protocol.instant import micros
 from ....protocol.tool_calls import command_of, edited_path
 from ..reactions import goes_on, praises, takes_back
@@ -52,12 +63,12 @@ class SessionEvents(NamedTuple):
 
 
 def work_units(sessions: Iterable[SessionEvents]) -> Iterator[WorkUnit]:
-    """Yield the units of sessions, oldest session first. A turn that an earlier session has at the same time is a copy
+    """Yield the units of sessions, oldest session first. A turn with the same words as in an earlier session is a copy
     and counts once; some hosts use the same names of turns in each session."""
     seen: set[tuple[str, str]] = set()
     for session in sessions:
-        fresh = [event for event in session.events if (event.turn, event.at) not in seen]
-        seen.update((event.turn, event.at) for event in fresh)
+        fresh = [event for event in session.events if (event.turn, text(event)) not in seen]
+        seen.update((event.turn, text(event)) for event in fresh)
         yield from _units(SessionEvents(session.document, fresh))
 
 

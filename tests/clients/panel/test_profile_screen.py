@@ -219,7 +219,7 @@ def test_on_a_telephone_the_bar_has_four_entries_and_more_by_keys_too_U4(
     more = tab.find("nav.side summary")
     more.focus()
     tab.page.keyboard.press("Enter")
-    rest = ["Map", "Fading", "Skills", "Reports", "Readers", "Sharing", "Settings"]
+    rest = ["Map", "Fading", "Skills", "Agents", "Reports", "Readers", "Sharing", "Settings"]
     assert tab.find("#rest a:visible").all_inner_texts() == rest
     tab.page.keyboard.press("Escape")
     assert tab.find("#rest a:visible").count() == 0 and tab.find("nav.side summary:focus").count() == 1
