@@ -230,7 +230,7 @@ def test_on_a_telephone_the_bar_has_four_entries_and_more_by_keys_too_U4(
     assert tab.find("#rest[open]").count() == 0 and tab.find("#rest a[aria-current]").count() == 1
     assert tab.complaints == []
     tab.page.set_viewport_size({"width": 1280, "height": 900})
-    assert tab.find("nav.side a:visible").count() == 11
+    assert tab.find("nav.side a:visible").count() == 12
 
 
 def test_the_day_until_which_it_was_right_is_asked_only_then_T1(
