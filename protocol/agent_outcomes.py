@@ -39,6 +39,21 @@ WEIGHTS: dict[TaskOutcome, float] = {
     "running": 0.0,
 }
 
+OUTCOME_WORDS: dict[TaskOutcome, str] = {
+    "as_is_checked": "kept as it was, checks passed",
+    "as_is": "kept as it was",
+    "minor": "minor changes",
+    "major": "major changes",
+    "redo": "done again",
+    "refused": "refused",
+    "failed": "failed",
+    "rerouted": "given to another agent",
+    "interrupted": "interrupted",
+    "silent": "nothing tells",
+    "running": "under way",
+}
+"""The outcomes as people read them."""
+
 USER_WEIGHT = 2.0
 """The word of the user counts so many times as much as what memd observed."""
 

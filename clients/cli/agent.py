@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ...protocol.agent_outcomes import AgentOutcomes, AgentRanking, Rating, TaskOutcome
+from ...protocol.agent_outcomes import OUTCOME_WORDS, AgentOutcomes, AgentRanking, Rating
 from ...protocol.courses import AgentState, AskedQuestion, CoursesAsked, CourseTaught
 from ...protocol.errors import InvalidRequest, Unavailable
 from ...protocol.record import LIVE
@@ -23,20 +23,6 @@ from .school_page import school_html, school_lines, standing
 from .wording import count, moment
 
 AGENT_HOSTS = frozenset(("claude-code", "codex", "pi", "gemini-cli"))
-
-OUTCOME_WORDS: dict[TaskOutcome, str] = {
-    "as_is_checked": "kept as it was, checks passed",
-    "as_is": "kept as it was",
-    "minor": "minor changes",
-    "major": "major changes",
-    "redo": "done again",
-    "refused": "refused",
-    "failed": "failed",
-    "rerouted": "given to another agent",
-    "interrupted": "interrupted",
-    "silent": "nothing tells",
-    "running": "under way",
-}
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 agent_app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)

@@ -158,3 +158,18 @@ def test_prose_is_divided_at_sentences_and_code_stays_whole_with_what_introduces
     code = "```\n" + "\n".join(f"turn --valve {number}" for number in range(20)) + "\n```"
     parts = list(parts_of(" ".join(sentences) + "\n\nTo start it:\n\n" + code))
     assert parts == [" ".join(sentences[:3]), " ".join(sentences[3:]), f"To start it:\n\n{code}"]
+
+
+def test_a_private_key_is_redacted_before_a_section_is_divided_O3_W5() -> None:
+    body = "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7" + f"{number:012}" for number in range(20))
+    for fence in ("", "```\n", "~~~\n"):
+        key = f"{fence}-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n{fence}".strip()
+        parts = "\n".join(parts_of(f"The key of the tower.\n\n{key}\n\nKeep it."))
+        assert "MIIEvQ" not in parts and "[redacted:" in parts and "Keep it." in parts
+
+
+@pytest.mark.parametrize("keyword", ["1.50", "true", "null", "0x10", "[a, b]"])
+def test_a_keyword_that_yaml_does_not_read_as_a_text_is_refused_with_its_line_O3(keyword: str) -> None:
+    book = "title: Tower\nchapters:\n- title: Lamp\n  sections: [{text: It burns.}]\n  test_questions:\n"
+    with pytest.raises(InvalidRequest, match=r"line 7: the keyword .* is no text"):
+        yaml_course(f"{book}  - question: What?\n    answer_keywords: [{keyword}]\n", "tower.yaml")

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ....protocol.agent_outcomes import AgentOutcome, TaskOutcome
+from ....protocol.agent_outcomes import OUTCOME_WORDS, AgentOutcome
 from ....protocol.courses import AgentState, ChapterState, share_known
 from ...python.async_client import AsyncClient
 from ..screen import number_of, panel_of, screen
@@ -25,20 +25,6 @@ PROMPT_TEXT, GAPS, TASKS = 4_000, 12, 12
 
 TASK_TEXT = 4000
 """Characters of a task that is ranked for, at most."""
-
-OUTCOME_WORDS: dict[TaskOutcome, str] = {
-    "as_is_checked": "kept as it was, checks passed",
-    "as_is": "kept as it was",
-    "minor": "minor changes",
-    "major": "major changes",
-    "redo": "done again",
-    "refused": "refused",
-    "failed": "failed",
-    "rerouted": "given to another agent",
-    "interrupted": "interrupted",
-    "silent": "nothing tells",
-    "running": "under way",
-}
 
 AGENT = "agent/"
 

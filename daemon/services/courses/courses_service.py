@@ -199,9 +199,9 @@ class CoursesService(Service):
         records = self._stores.records.many(sorted(course.records))
         for part in course.sections:
             record = records.get(section_id(course.pool, course.document, part.turn))
-            captured = self._stores.archive.turn(course.document, part.turn)
-            if record is not None and record.status == "archived" and captured is not None:
-                yield captured
+            if record is not None and record.status == "archived":
+                captured = self._stores.archive.turn(course.document, part.turn)
+                yield from (captured,) if captured is not None else ()
 
     # --- tests -----------------------------------------------------------------------------------------------------
     @property

@@ -18,6 +18,7 @@ from ....protocol.record import QUOTE_LIMIT, Record, check_types
 from ....protocol.scope import concern_keywords, concern_name
 from ....stages.batch import PERSONAL
 from ...projections.placement import agent_pool
+from ...projections.pool_directory import OperationCache
 from ...projections.project_pointer import DOCUMENT as POINTERS
 from ...projections.tokens import TermTokens
 from ..core import Core
@@ -102,6 +103,7 @@ class RecallService(Service):
         stores, world, config = core.stores, core.world, core.config
         self._stores, self._directory, self._timeline, self._models = stores, core.directory, core.timeline, models
         self._activity, self._world, self._listener, self._log_answer = core.activity, world, listener, log_answer
+        self._sections = OperationCache(stores)
         recent = RecentAnswers(world)
         self._learner = FeedbackLearner(stores, core.process, recent, count_use, listener.uncounted, teach)
         listener.used.subscribe(self._learner.seen)
@@ -212,7 +214,7 @@ class RecallService(Service):
         """Return an answer to an agent with the nearest sections of its courses, as many as a test gives, in the rest
         of the budget. The user taught them so that they answer, so the floor does not count for them."""
         pool = agent_pool(request.agent)
-        sections = self._stores.courses.taught(pool) if pool else frozenset[str]()
+        sections = self._sections.get(pool, lambda: self._stores.courses.taught(pool)) if pool else frozenset[str]()
         if not sections:
             return answer
         wide = replace(request, limit=NEAR_SECTIONS, budget_tokens=NEAR_SECTIONS * SECTION_LIMIT)
