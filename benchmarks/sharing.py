@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from ..daemon.projections.aliases import of_repository
-from ..daemon.services.sharing.acceptance import KnownPartition, accept
-from ..daemon.services.sharing.partition_key import PartitionKey, verified_head
+from ..daemon.services.sharing.partition_key import PartitionKey
 from ..daemon.services.sharing.shared_records import read_line
 from ..daemon.world import World
 from ..protocol.errors import InvalidRequest
+from ..protocol.partition_acceptance import KnownPartition, accept
 from ..protocol.places import Places
 from ..protocol.share import TAKEN_SEGMENTS, SegmentData
 from ..protocol.shared_lines import (
@@ -24,9 +23,11 @@ from ..protocol.shared_lines import (
     decode_head,
     encode_shared,
     line_hash,
+    of_repository,
     segment_hash,
     split_segment,
     tip_of,
+    verified_head,
 )
 
 AT = 1_790_000_000_000_000

@@ -2,7 +2,8 @@
 
 A partition is a sequence of lines, stored in segments of `SEGMENT` lines, and a signed head. Invariants: a line is
 written once and later only replaced by `gone` with its hash; the hash of such a line is the one that it names, so that
-forgetting changes no hash of a segment; nothing here quotes a session or names a document, a folder or a host.
+forgetting changes no hash of a segment; nothing here quotes a session or names a document, a folder or a host;
+`cryptography` is imported only where a head is verified.
 """
 
 from __future__ import annotations
@@ -121,6 +122,19 @@ _lines = msgspec.json.Decoder(AddLine | InvLine)
 _gone = msgspec.json.Decoder(GoneLine)
 
 
+# --- marks -----------------------------------------------------------------------------------------------------------
+def of_repository(root_commit: str, remote: str) -> str:
+    """Return the name of a repository; one of both may be unknown ("")."""
+    return f"repository:{root_commit}@{remote}"
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """Return root commit and remote of a repository's name, ("", "") for any other name."""
+    kind, _, rest = name.partition(":")
+    root, _, remote = rest.partition("@")
+    return (root, remote) if kind == "repository" else ("", "")
+
+
 # --- lines -----------------------------------------------------------------------------------------------------------
 def encode_shared(line: AddLine | InvLine | GoneLine) -> bytes:
     """Return the bytes of a line, without a newline."""
@@ -235,6 +249,20 @@ def signed_bytes(raw: bytes) -> bytes:
     fields: dict[str, Any] = msgspec.json.decode(raw)
     fields.pop("signature", None)
     return _SIGNED + msgspec.json.encode(fields, order="sorted")
+
+
+def verified_head(raw: bytes) -> ShareHead:
+    """Return a head whose signature is that of the key that its partition is named by. Raises MalformedShare."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    head = decode_head(raw)
+    try:
+        public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.key))
+        public.verify(bytes.fromhex(head.signature), signed_bytes(raw))
+    except (InvalidSignature, ValueError) as error:
+        raise MalformedShare("the signature of the head is not the one of its key") from error
+    return head
 
 
 def segments_of(count: int) -> int:

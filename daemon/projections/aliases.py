@@ -12,6 +12,7 @@ import msgspec
 
 from ...protocol.operation import AliasAdded
 from ...protocol.reply import Logged
+from ...protocol.shared_lines import parts_of
 from ..storage.checksummed_rows import keys_with, unseal
 from .projection import FoldTables, OperationBatch
 from .records import digest
@@ -28,18 +29,6 @@ class Alias(msgspec.Struct, frozen=True, array_like=True):
     by: str
     evidence: str
     at: int
-
-
-def of_repository(root_commit: str, remote: str) -> str:
-    """Return the name of a repository; one of both may be unknown ("")."""
-    return f"repository:{root_commit}@{remote}"
-
-
-def parts_of(name: str) -> tuple[str, str]:
-    """Return root commit and remote of a repository's name, ("", "") for any other name."""
-    kind, _, rest = name.partition(":")
-    root, _, remote = rest.partition("@")
-    return (root, remote) if kind == "repository" else ("", "")
 
 
 def of_file(id: str) -> str:

@@ -17,7 +17,6 @@ import pytest
 from memd.clients.exchange import carrying
 from memd.clients.exchange.git_exchange import GitExchange, Where, exchange_folder
 from memd.clients.python.client import Client
-from memd.daemon.services.sharing.partition_key import verified_head
 from memd.protocol.errors import Unavailable
 from memd.protocol.event import Origin
 from memd.protocol.operation import PoolOpened, SessionOpened
@@ -25,7 +24,7 @@ from memd.protocol.record import Provenance, Record, Span, record_id
 from memd.protocol.reply import ExportedRecord
 from memd.protocol.request import ImportRecords
 from memd.protocol.share import AuthorState, ShareState
-from memd.protocol.shared_lines import ShareMark, split_segment
+from memd.protocol.shared_lines import ShareMark, split_segment, verified_head
 from tests.conftest import RunningDaemon
 from tests.daemon.shared_authors import Author
 

@@ -15,7 +15,6 @@ import pytest
 
 from memd.clients.exchange import carrying
 from memd.clients.exchange.git_exchange import GitExchange
-from memd.daemon.services.sharing.partition_key import verified_head
 from memd.protocol.errors import (
     InvalidRequest,
     MemdError,
@@ -25,7 +24,7 @@ from memd.protocol.errors import (
     Unavailable,
 )
 from memd.protocol.share import FIRST_LINES, NEW_LINES, TAKEN_SEGMENTS
-from memd.protocol.shared_lines import SEGMENT
+from memd.protocol.shared_lines import SEGMENT, verified_head
 from tests.clients.sharing_members import (
     Counting,
     Member,

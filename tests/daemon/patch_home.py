@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from memd.daemon.config import Config
-from memd.daemon.projections.aliases import of_repository
 from memd.daemon.services.access.access_service import AccessService
 from memd.daemon.services.access.passes import Passes
 from memd.daemon.services.core import core_of
@@ -36,6 +35,7 @@ from memd.protocol.operation import (
 from memd.protocol.patch_file import PLAYBOOK, patch_id
 from memd.protocol.places import places
 from memd.protocol.record import Record
+from memd.protocol.shared_lines import of_repository
 from tests.daemon.living import WHY, Running, forgetting_of
 from tests.daemon.living import record as living_record
 

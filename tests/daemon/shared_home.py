@@ -9,10 +9,8 @@ from typing import Any
 import msgspec
 
 from memd.daemon.config import Config
-from memd.daemon.projections.aliases import of_repository
 from memd.daemon.services.core import core_of
 from memd.daemon.services.shared_belief import shared_id
-from memd.daemon.services.sharing.acceptance import segments_of
 from memd.daemon.services.sharing.arrivals import Arrivals
 from memd.daemon.services.sharing.own_partition import OwnPartition
 from memd.protocol.event import Origin, Visibility
@@ -39,7 +37,7 @@ from memd.protocol.share import (
     Standing,
     TakePartition,
 )
-from memd.protocol.shared_lines import AnySharedLine, decode_shared, split_segment
+from memd.protocol.shared_lines import AnySharedLine, decode_shared, of_repository, segments_of, split_segment
 from tests.daemon.living import Running, forgetting_of
 from tests.daemon.shared_authors import MARK, Author
 

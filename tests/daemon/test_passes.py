@@ -34,6 +34,7 @@ from memd.models import registry
 from memd.protocol.errors import Denied, InvalidRequest, NotFound
 from memd.protocol.event import Origin, Said
 from memd.protocol.operation import Added, Decision, Granted, PoolOpened, Revoked, SessionOpened
+from memd.protocol.passes import signed_pass, verified_pass
 from memd.protocol.profile import GetContext
 from memd.protocol.record import Provenance, Record, Signal, Span
 from memd.protocol.request import Capture, Journal, Recall, Remember
@@ -106,6 +107,20 @@ def test_another_key_counts_once_the_user_trusts_it_A1(passes: Passes, tmp_path:
     pem = identity_layer.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
     (tmp_path / "pass_keys" / "org.pem").write_bytes(pem)
     assert passes.verify(token).pools == ("project/a",)
+
+
+def test_a_program_without_a_home_verifies_with_the_keys_that_it_is_given_A1(passes: Passes, tmp_path: Path) -> None:
+    token = passes.sign(READER)
+    own = form.load_pem_private_key((tmp_path / "pass.key").read_bytes(), None)
+    stranger = Ed25519PrivateKey.generate()
+    assert isinstance(own, Ed25519PrivateKey)
+    keys = [stranger.public_key(), own.public_key()]
+    pass_ = verified_pass(token, keys, NOW)
+    assert (pass_.subject, pass_.grant, pass_.pools, pass_.sources) == ("reviewer", "g1", ("project/a",), ("pi",))
+    assert verified_pass(signed_pass(pass_, NOW, stranger), keys, NOW) == pass_
+    for trusted, now in ((keys[:1], NOW), (keys, pass_.expires_at)):
+        with pytest.raises(Denied):
+            verified_pass(token, trusted, now)
 
 
 def test_a_key_that_others_may_read_signs_nothing_A1(passes: Passes, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memd.daemon.projections.aliases import of_repository
 from memd.protocol.governance import TakePatches, TrustPi
 from memd.protocol.operation import AliasAdded, PoolOpened
+from memd.protocol.shared_lines import of_repository
 from tests.daemon.patch_home import PatchHome, add, deprecate, file, patch, review, supersede
 
 SETS, SOME = 1_000, 100

@@ -11,9 +11,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from memd.daemon.projections.aliases import of_repository
 from memd.daemon.services.shared_belief import shared_id
-from memd.daemon.services.sharing.partition_key import verified_head
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.operation import Added, AliasAdded
 from memd.protocol.record import Record
@@ -23,8 +21,10 @@ from memd.protocol.shared_lines import (
     ShareMark,
     encode_head,
     line_hash,
+    of_repository,
     segment_hash,
     tip_of,
+    verified_head,
 )
 from tests.daemon.living import WHY, record
 from tests.daemon.shared_authors import MARK, Author

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.services.sharing.partition_key import key_file, verified_head
+from memd.daemon.services.sharing.partition_key import key_file
 from memd.protocol.errors import InvalidRequest, NotFound, StoreError
 from memd.protocol.operation import (
     AliasAdded,
@@ -38,7 +38,7 @@ from memd.protocol.share import (
     RenewPartition,
     ReviewShare,
 )
-from memd.protocol.shared_lines import AddLine, GoneLine, InvLine, check_hashes, line_hash, line_name
+from memd.protocol.shared_lines import AddLine, GoneLine, InvLine, check_hashes, line_hash, line_name, verified_head
 from tests.conftest import EXAMPLES
 from tests.daemon.shared_authors import Author
 from tests.daemon.shared_home import (

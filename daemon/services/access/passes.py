@@ -1,4 +1,4 @@
-"""Access passes: JWTs signed with EdDSA and verified on this machine (A1).
+"""The keys of access passes on this machine, and the passes that it verified (A1).
 
 Invariants: memd trusts any key in this home while its file is there unchanged; memd creates the home's own key at its
 first use, readable only by the owner; PyJWT and cryptography are imported only when a pass is signed or verified.
@@ -15,22 +15,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-import msgspec
-
 from ....protocol.errors import Denied, InvalidRequest
+from ....protocol.passes import NAME, Pass, check_expiry, pass_and_signer, signed_pass
 from ..service import Reader
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-    from jwt.types import Options
 
 log = logging.getLogger("memd.access")
-ALGORITHM, NAME = "EdDSA", "memd"
 VERIFIED = 64
 """Most passes in the cache of verified signatures; verifying one takes half a millisecond."""
-
-_OWN_CLOCK: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
-"""The daemon checks times itself, with its own clock."""
 
 
 class Verifier(Protocol):
@@ -41,23 +35,18 @@ class Verifier(Protocol):
         ...
 
 
-class _Claims(msgspec.Struct, frozen=True, kw_only=True):
-    """The claims of a pass."""
+class _KeyFile(NamedTuple):
+    """The file of a trusted key, and its content when memd read the key."""
 
-    sub: str
-    jti: str
-    exp: int | float
-    nbf: int | float = 0
-    pools: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
+    path: Path
+    content: bytes
 
 
 class _Verified(NamedTuple):
-    """The holder of a verified pass, with the file of the key that signed it and the file's content then."""
+    """A verified pass, with the file of the key that signed it."""
 
-    reader: Reader
-    path: Path
-    content: bytes
+    pass_: Pass
+    file: _KeyFile
 
 
 class Passes:
@@ -75,57 +64,29 @@ class Passes:
 
     def sign(self, reader: Reader) -> str:
         """Sign a pass for a reader. Raises Denied if the key of this home is unusable."""
-        import jwt
-
-        claims: dict[str, object] = {
-            "iss": NAME,
-            "aud": NAME,
-            "sub": reader.subject,
-            "jti": reader.grant,
-            "iat": self._now() // 1_000_000,
-            "exp": reader.expires_at // 1_000_000,
-            "pools": list(reader.pools),
-            "sources": list(reader.sources),
-        }
-        return jwt.encode(claims, self._private_key(), algorithm=ALGORITHM)
+        pass_ = Pass(
+            subject=reader.subject,
+            grant=reader.grant,
+            pools=reader.pools,
+            sources=reader.sources,
+            expires_at=reader.expires_at,
+        )
+        return signed_pass(pass_, self._now(), self._private_key())
 
     def verify(self, token: str) -> Reader:
         """Return the holder of a pass with a good signature, for memd, that has not expired. Raises Denied."""
         verified = self._known.get(token)
-        if verified is None or _content(verified.path) != verified.content:  # a deleted or changed key is not trusted
+        if verified is None or _content(verified.file.path) != verified.file.content:  # deleted or changed: no trust
             self._known.pop(token, None)
-            verified = self._verified(token)
+            verified = _Verified(*pass_and_signer(token, self._public_keys(), self._now()))
             if len(self._known) >= VERIFIED:
                 self._known.clear()
             self._known[token] = verified
-        reader = verified.reader
-        if reader.expires_at <= self._now():
-            raise Denied(f"the pass of {reader.subject} has expired", hint="`memd grant` issues a new pass")
-        return reader
+        pass_ = verified.pass_
+        check_expiry(pass_, self._now())
+        return Reader(pass_.grant, pass_.subject, pass_.pools, pass_.sources, pass_.expires_at)
 
-    def _verified(self, token: str) -> _Verified:
-        import jwt
-
-        for path, content, key in self._public_keys():
-            try:
-                payload = jwt.decode(token, key, [ALGORITHM], audience=NAME, options=_OWN_CLOCK)
-                claims = msgspec.convert(payload, _Claims)
-                if claims.nbf * 1e6 > self._now():
-                    raise Denied(
-                        f"the pass of {claims.sub} is not valid yet", hint="its `nbf` claim says when it becomes valid"
-                    )
-                reader = Reader(claims.jti, claims.sub, claims.pools, claims.sources, int(claims.exp * 1e6))
-                return _Verified(reader, path, content)
-            except jwt.InvalidSignatureError:
-                continue
-            except (jwt.PyJWTError, msgspec.ValidationError, OverflowError, ValueError) as error:
-                raise Denied(f"this is not a valid pass for memd: {error}", hint="`memd grant` issues one") from error
-        raise Denied(
-            "no known key signed this pass",
-            hint="`memd grant` issues one; memd also accepts passes whose public key is in the folder `pass_keys`",
-        )
-
-    def _public_keys(self) -> Iterator[tuple[Path, bytes, Ed25519PublicKey]]:
+    def _public_keys(self) -> Iterator[tuple[_KeyFile, Ed25519PublicKey]]:
         """Yield the trusted keys with their files; log a file that is not a public key, for the user alone."""
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -133,7 +94,7 @@ class Passes:
 
         if self._own.exists():
             content = _content(self._own)
-            yield self._own, content, self._private_key().public_key()
+            yield _KeyFile(self._own, content), self._private_key().public_key()
         for path in sorted(self.trusted.glob("*.pem")):
             content = _content(path)
             try:
@@ -142,7 +103,7 @@ class Passes:
                 log.warning("skipped a file in pass_keys that is not a public key: %s", path.name)
                 continue
             if isinstance(key, Ed25519PublicKey):
-                yield path, content, key
+                yield _KeyFile(path, content), key
 
     def _private_key(self) -> Ed25519PrivateKey:
         """Return this home's own key, created if missing. Raises Denied if other users can read it."""

@@ -26,8 +26,8 @@ from ....protocol.instant import from_micros
 from ....protocol.operation import AnyOperation, ChangeProposed, PatchApplied, PatchStep, PiTrusted
 from ....protocol.patch_file import PATCH_OPERATIONS, file_hash
 from ....protocol.record import LIVE, Record, learning_order
+from ....protocol.shared_lines import parts_of
 from ....stages.batch import PERSONAL
-from ...projections.aliases import parts_of
 from ...projections.inbox import PendingProposal
 from ...projections.patches import PatchEntry, records_of
 from ...projections.placement import PROJECT

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from ....protocol.errors import Unavailable
 from ....protocol.event import Repository
+from ....protocol.shared_lines import of_repository, parts_of
 from ....stages.batch import PERSONAL
-from ...projections.aliases import Alias, Aliases, of_checkout, of_file, of_folder, of_repository, parts_of
+from ...projections.aliases import Alias, Aliases, of_checkout, of_file, of_folder
 from .repo_probe import SLOW, RepoEvidence, RepoProbe, canonical_remote
 
 READ_S = 0.02

@@ -13,6 +13,7 @@ import msgspec
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.instant import from_micros
 from ....protocol.operation import Arrived, Invalidated
+from ....protocol.partition_acceptance import KnownPartition, accept
 from ....protocol.record import LIVE, TEAM, Record
 from ....protocol.share import (
     AuthorState,
@@ -26,16 +27,13 @@ from ....protocol.share import (
     ShareLog,
     TakePartition,
 )
-from ....protocol.shared_lines import MalformedShare, ShareHead, decode_head
-from ...projections.aliases import of_repository
+from ....protocol.shared_lines import MalformedShare, ShareHead, decode_head, of_repository, verified_head
 from ...projections.sharing import PartnerEntry, ShareEntry
 from ..core import Core
 from ..outgoing_screen import without_secrets
 from ..shared_belief import SharedBelief, document_of, name_of, shared_id
 from ..write_thread import Writer
-from .acceptance import KnownPartition, accept
 from .line_groups import Author
-from .partition_key import verified_head
 from .rendering import segment_hashes
 from .shared_records import author_name
 from .standings import judged

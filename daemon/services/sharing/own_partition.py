@@ -43,18 +43,19 @@ from ....protocol.shared_lines import (
     check_hashes,
     chosen_name,
     line_hash,
+    parts_of,
     segments_of,
     tip_of,
+    verified_head,
 )
 from ...failpoint import reach
-from ...projections.aliases import parts_of
 from ...projections.sharing import ShareEntry
 from ..core import Core
 from ..outgoing_screen import secrets_in
 from ..shared_belief import SharedBelief, name_of
 from ..write_thread import Writer
 from .gate import ShareGate
-from .partition_key import SEED_BYTES, PartitionKey, load_key, make_key, verified_head
+from .partition_key import SEED_BYTES, PartitionKey, load_key, make_key
 from .rendering import gone, is_gone, line_bytes, preview, preview_inv, rendered, revision, segment_hashes, texts_of
 from .share_plan import PlannedLine, SharePlan
 

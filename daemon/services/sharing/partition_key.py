@@ -1,7 +1,7 @@
-"""Keys of partitions: Ed25519, one a shared project and device, and the signature of heads (H1).
+"""Keys of own partitions: Ed25519, one a shared project and device, which sign heads (H1).
 
 Invariants: a private key is readable only by its owner and never leaves the home; `cryptography` is imported only where
-a head is signed or verified.
+a head is signed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ....protocol.errors import StoreError
-from ....protocol.shared_lines import (
-    MalformedShare,
-    ShareHead,
-    decode_head,
-    encode_head,
-    partition_of,
-    signed_bytes,
-)
+from ....protocol.shared_lines import ShareHead, decode_head, encode_head, partition_of, signed_bytes
 from ...storage.durable_files import sync
 
 if TYPE_CHECKING:
@@ -50,20 +43,6 @@ class PartitionKey:
         raw = encode_head(msgspec.structs.replace(head, key=self.public.hex(), partition=self.partition, signature=""))
         signature = self._private.sign(signed_bytes(raw)).hex()
         return encode_head(msgspec.structs.replace(decode_head(raw), signature=signature))
-
-
-def verified_head(raw: bytes) -> ShareHead:
-    """Return a head whose signature is that of the key that its partition is named by. Raises MalformedShare."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    head = decode_head(raw)
-    try:
-        public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.key))
-        public.verify(bytes.fromhex(head.signature), signed_bytes(raw))
-    except (InvalidSignature, ValueError) as error:
-        raise MalformedShare("the signature of the head is not the one of its key") from error
-    return head
 
 
 def key_file(folder: Path, partition: str) -> Path:

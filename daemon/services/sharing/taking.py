@@ -9,6 +9,7 @@ import msgspec
 
 from ....protocol.errors import Unavailable
 from ....protocol.operation import AnyOperation, Arrived, Shift
+from ....protocol.partition_acceptance import Accepted
 from ....protocol.record import Record
 from ....protocol.share import LineRefusal, PartitionTaken
 from ....protocol.shared_lines import SEGMENT, ShareHead, line_hash, segment_hash
@@ -18,7 +19,6 @@ from ...projections.stores import Stores
 from ...world import World
 from ..shared_belief import SharedBelief, is_invalidated, shared_id
 from ..write_thread import Writer
-from .acceptance import Accepted
 from .line_groups import Author, LineGroup, reviews, turns_of
 from .shared_records import ReadLine, read_line
 from .standings import revived

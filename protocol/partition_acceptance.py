@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from ....protocol.share import FIRST_LINES, NEW_LINES, TAKEN_SEGMENTS, SegmentData
-from ....protocol.shared_lines import (
+from .share import FIRST_LINES, NEW_LINES, TAKEN_SEGMENTS, SegmentData
+from .shared_lines import (
     LINE_BYTES,
     SEGMENT,
     MalformedShare,
@@ -22,11 +22,11 @@ from ....protocol.shared_lines import (
     check_hashes,
     decode_shared,
     line_hash,
+    of_repository,
     segment_hash,
     segments_of,
     split_segment,
 )
-from ...projections.aliases import of_repository
 
 MOST_EPOCH, MOST_LAMPORT = 2**31, 2**53
 _GONE = b'{"gone":"'
@@ -65,8 +65,11 @@ def accept(
     hashes: Sequence[bytes],
     segments: Sequence[SegmentData],
     marks: Collection[str],
+    *,
+    most: int | None = None,
 ) -> Accepted:
-    """Return what is new in a partition whose head is verified. `marks`: the names of the project's repository. Raises
+    """Return what is new in a partition whose head is verified. `marks`: the names of the project's repository; `most`:
+    the most fresh lines, None for `FIRST_LINES` of an unknown partition and `NEW_LINES` of a known one. Raises
     MalformedShare with the reason for which memd refuses it."""
     _check_mark(head, marks)
     _check_numbers(known, head)
@@ -76,7 +79,8 @@ def accept(
     gone = tuple(number for place in sorted(lines) for number in _newly_gone(known, head, place, lines[place]))
     seen = frozenset(known.seen) | lines.keys()
     unseen = [place for place in range(segments_of(known.count)) if place not in seen and head.epoch > known.epoch]
-    fresh = list(islice(_following(known.count, lines), NEW_LINES if known.count else FIRST_LINES))
+    limit = (NEW_LINES if known.count else FIRST_LINES) if most is None else most
+    fresh = list(islice(_following(known.count, lines), limit))
     upto = known.count + len(fresh)
     wanted = [*unseen, *(place for place in range(upto // SEGMENT, segments_of(head.count)) if upto < head.count)]
     left = head.count - upto + sum(_lines_in(place, known.count) for place in unseen)
