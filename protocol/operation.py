@@ -402,8 +402,9 @@ class RemoteSettled(Operation, tag="remote_settled", frozen=True, kw_only=True):
 
 
 class ShareOpened(Operation, tag="share_opened", frozen=True, kw_only=True):
-    """The user shares a project's memory, or changed how (H1). `root`, `remote`: the project's mark when sharing began;
-    `address`: the remote that carries it. Another `partition` follows one that a second device writes too."""
+    """The user shares a project's memory, or changed how (H1). `root`, `remote`: the project's mark when sharing began,
+    with a hub "" and the hub's name of the pool; `address`: the remote that carries it. Another `partition` follows one
+    that a second device writes too, and one with another mark."""
 
     pool: str
     partition: str

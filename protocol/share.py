@@ -26,16 +26,26 @@ TAKEN_SEGMENTS = 8
 NEW_LINES, FIRST_LINES = 2_000, 20_000
 """Most new lines of a partition in one request and in one pull: of one that memd knows, and of one that it does not."""
 
+HUB_SCHEMES = ("hub+https://", "hub+http://")
+"""Beginnings of a hub's address, `hub+https://HOST[:PORT]/POOL`; without TLS only on this machine."""
+
 OUTBOX_HOURS = 24
 """Hours that a record of a session that is shared as a whole waits before it may leave."""
 
 
+def is_hub(address: str) -> bool:
+    """Whether a remote with this address is a hub, not a git repository."""
+    return address.startswith(HUB_SCHEMES)
+
+
 class OpenShare(Request, tag="open_share", frozen=True, kw_only=True):
-    """Begin to share a project's memory, or change how. `address`: the remote that carries it; `name`: how others see
-    the user; `new_sessions`: whether sessions that begin from now on are shared as a whole, None for no change."""
+    """Begin to share a project's memory, or change how. `address`: the remote that carries it; `mark`: the name by
+    which a hub knows the pool, "" for no change, and with a git remote for the project's repository; `name`: how others
+    see the user; `new_sessions`: whether sessions that begin from now on are shared as a whole, None for no change."""
 
     pool: PoolField
     address: Annotated[str, msgspec.Meta(max_length=2000)] = ""
+    mark: Annotated[str, msgspec.Meta(max_length=512)] = ""
     name: Annotated[str, msgspec.Meta(max_length=2000)] = ""
     new_sessions: bool | None = None
     dry_run: bool = False
@@ -185,13 +195,14 @@ class ShareState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shared project. `address`: the remote that carries it; `offered`, `delivered`: own lines; `waiting`: records in
     the outbox; `undecided`: records that the user may share; `forgotten`: own lines that are forgotten here and that
     the remote has until the next push. `is_open`: sharing goes on; `withdrawn`: own lines go; `earlier`: the remotes
-    before the present one."""
+    before the present one. `mark`: the name by which a hub knows the pool, "" for a git remote."""
 
     pool: str
     title: str = ""
     is_open: bool = True
     withdrawn: bool = False
     address: str = ""
+    mark: str = ""
     partition: str = ""
     name: str = ""
     new_sessions: bool = False

@@ -1773,6 +1773,7 @@ export interface ShareState {
   is_open?: boolean;
   withdrawn?: boolean;
   address?: string;
+  mark?: string;
   partition?: string;
   name?: string;
   new_sessions?: boolean;
@@ -2190,8 +2191,8 @@ export interface RequestMethods {
   reflect(document: string, options?: { at?: string; title?: string; statements?: Statement[]; open?: string[]; learnings?: ReflectedLearning[] }): Promise<Reflection>;
   /** Return whether the agent of a session should reflect (W4); with `now`, once a session, the question. */
   askReflection(document: string, options?: { now?: boolean }): Promise<ReflectionQuestion>;
-  /** Begin to share a project's memory, or change how (H1). Raises NotFound, InvalidRequest. */
-  openShare(pool: string, options?: { address?: string; name?: string; new_sessions?: boolean | null; dry_run?: boolean }): Promise<ShareState>;
+  /** Begin to share a project's memory, or change how (H1). `mark`: the name by which a hub knows the pool. Raises NotFound, InvalidRequest. */
+  openShare(pool: string, options?: { address?: string; mark?: string; name?: string; new_sessions?: boolean | null; dry_run?: boolean }): Promise<ShareState>;
   /** End sharing a project's memory. Raises NotFound. */
   closeShare(pool: string, options?: { withdraw?: boolean }): Promise<ShareState>;
   /** Return the shared projects with their authors. */

@@ -447,9 +447,17 @@ class RequestMethods:
 
     @sends(request.OpenShare, ShareState)
     def open_share(
-        self, pool: str, address: str = "", *, name: str = "", new_sessions: bool | None = None, dry_run: bool = False
+        self,
+        pool: str,
+        address: str = "",
+        *,
+        mark: str = "",
+        name: str = "",
+        new_sessions: bool | None = None,
+        dry_run: bool = False,
     ) -> None:
-        """Begin to share a project's memory, or change how (H1). Raises NotFound, InvalidRequest."""
+        """Begin to share a project's memory, or change how (H1). `mark`: the name by which a hub knows the pool. Raises
+        NotFound, InvalidRequest."""
 
     @sends(request.CloseShare, ShareState)
     def close_share(self, pool: str, *, withdraw: bool = False) -> None:

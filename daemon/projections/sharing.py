@@ -23,7 +23,8 @@ from ...protocol.operation import (
     ShareOpened,
 )
 from ...protocol.reply import Logged
-from ...protocol.share import Standing
+from ...protocol.share import Standing, is_hub
+from ...protocol.shared_lines import of_repository
 from ..storage.checksummed_rows import keys_with
 from .projection import FoldTables, OperationBatch
 from .records import digest
@@ -32,7 +33,8 @@ from .records import digest
 class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shared project. `partitions`: all own ones, the present one last; `count`, `lamport`: of the present one, with
     the lines of others considered. `past`: lines of earlier partitions that the others have. `whole_since`: from when
-    on sessions are shared as a whole, microseconds, 0 for none. `remotes`: what each remote has, by its address."""
+    on sessions are shared as a whole, microseconds, 0 for none. `remotes`: what each remote has, by its address.
+    `first`: the place of the first partition with the present mark in `partitions`."""
 
     opened: ShareOpened
     at: str
@@ -45,6 +47,22 @@ class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     past: dict[str, int] = {}
     whole_since: int = 0
     remotes: dict[str, Delivered] = {}
+    first: int = 0
+
+    @property
+    def audience(self) -> str:
+        """The mark as a name: what the user decided to share is for those who have it."""
+        return of_repository(self.opened.root, self.opened.remote)
+
+    @property
+    def hub(self) -> str:
+        """The name by which a hub knows the pool, "" for a share that git carries."""
+        return self.opened.remote if is_hub(self.opened.address) else ""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The own partitions of the present audience, the present one last."""
+        return self.partitions[self.first :]
 
     def wrote(self, partition: str, number: int) -> bool:
         """Whether a line is this home's: another device may go on under the key of an earlier partition, because one
@@ -61,7 +79,8 @@ class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PartnerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A partition of another author. `taken_at`: RFC 3339 of the last lines; `problem`: why it was refused last."""
+    """A partition of another author. `taken_at`: RFC 3339 of the last lines; `problem`: why it was refused last; `hub`:
+    the name by which the hub that carried its lines knows the pool, "" if git did."""
 
     pool: str
     partition: str
@@ -74,6 +93,7 @@ class PartnerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     refused: int = 0
     problem: str = ""
     taken_at: str = ""
+    hub: str = ""
 
 
 class TakenLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,6 +117,12 @@ _offered = msgspec.msgpack.Decoder(Offered)
 _taken = msgspec.msgpack.Decoder(TakenLine)
 _encode = msgspec.msgpack.Encoder().encode
 _replace = msgspec.structs.replace
+_KEEP = b"keep"
+
+
+def _shared_with(audience: str) -> bytes:
+    """Return the row of a record that the user shares with those who have a mark."""
+    return b"share" + digest(audience)
 
 
 def _place(pool: str, partition: str, number: int | None = None) -> bytes:
@@ -120,9 +146,10 @@ class SharingTable(FoldTables):
             case ShareClosed() as closed:
                 self._change(batch, closed.pool, is_open=False, withdraw=closed.withdraw)
             case ShareChosen() as chosen:
+                share = self._share_in(batch, chosen.pool)
+                choice = _KEEP if chosen.keep else _shared_with(share.audience if share else "")
                 for id in chosen.ids:
-                    key = digest(chosen.pool) + id.encode()
-                    batch.put(key, b"keep" if chosen.keep else b"share", db=self._table("share_choices"))
+                    batch.put(digest(chosen.pool) + id.encode(), choice, db=self._table("share_choices"))
             case Offered() as offered:
                 self._offer(batch, offered)
             case Delivered() as delivered:
@@ -141,6 +168,8 @@ class SharingTable(FoldTables):
         entry = ShareEntry(opened=opened, at=from_micros(at), partitions=(opened.partition,))
         if before is not None:
             entry = _replace(before, opened=opened, is_open=True, withdraw=False)
+            if entry.audience != before.audience:
+                entry = _replace(entry, first=len(before.partitions), whole_since=0)
             if (last := before.opened.partition) != opened.partition:
                 own = (*before.partitions, opened.partition)
                 count = before.delivered.count if before.delivered and not before.withdraw else 0
@@ -190,6 +219,7 @@ class SharingTable(FoldTables):
         if arrived.problem:
             self._keep(batch, _replace(partner, name=partner.name or arrived.name, problem=arrived.problem))
             return
+        share = self._share_in(batch, pool)
         partner = _replace(
             partner,
             name=arrived.name,
@@ -200,6 +230,7 @@ class SharingTable(FoldTables):
             refused=partner.refused + len(arrived.refused),
             problem="",
             taken_at=from_micros(at),
+            hub=share.hub if share else "",
         )
         self._keep(batch, partner)
         for number, hash in arrived.segments:
@@ -218,7 +249,7 @@ class SharingTable(FoldTables):
                 place = partition.encode() + number.to_bytes(4)
                 batch.delete(digest(pool) + digest(taken.line.ref) + place, db=self._table("share_refs"))
             batch.put(_place(pool, partition, number), _encode(taken), db=lines)
-        if (entry := self._share_in(batch, pool)) is not None and arrived.lamport > entry.lamport:
+        if share is not None and arrived.lamport > share.lamport:
             self._change(batch, pool, lamport=arrived.lamport)
 
     # --- reads ---------------------------------------------------------------------------------------------------
@@ -253,16 +284,25 @@ class SharingTable(FoldTables):
         """Return the own lines that add a record, oldest first within a partition."""
         return [_line_ref(key) for key in self._keys("share_records", id.encode())]
 
-    def choices(self, pool: str) -> dict[str, bool]:
-        """Return the records of a pool that the user decided on: whether they are shared."""
-        keys = self._keys("share_choices", digest(pool))
-        values = self._values("share_choices", "a choice", digest(pool))
-        return {key.decode(): value == b"share" for key, value in zip(keys, values, strict=True)}
+    def choices(self, entry: ShareEntry) -> dict[str, bool]:
+        """Return the records of a pool that the user decided on: whether the present audience gets them."""
+        place, shared = digest(entry.opened.pool), _shared_with(entry.audience)
+        values = self._values("share_choices", "a choice", place)
+        rows = zip(self._keys("share_choices", place), values, strict=True)
+        return {key.decode(): value == shared for key, value in rows if value in (_KEEP, shared)}
 
-    def choice(self, pool: str, id: str) -> bool | None:
-        """Return whether the user shares a record of a pool, None before he decided."""
-        stored = self._value("share_choices", digest(pool) + id.encode(), "a choice")
-        return None if stored is None else stored == b"share"
+    def choice(self, entry: ShareEntry, id: str) -> bool | None:
+        """Return whether the present audience gets a record, None before the user decided."""
+        stored = self._value("share_choices", digest(entry.opened.pool) + id.encode(), "a choice")
+        shared = _shared_with(entry.audience)
+        return stored == shared if stored in (_KEEP, shared) else None
+
+    def kept(self, pool: str) -> frozenset[str]:
+        """Return the records of a pool that the user keeps from everybody."""
+        place = digest(pool)
+        values = self._values("share_choices", "a choice", place)
+        rows = zip(self._keys("share_choices", place), values, strict=True)
+        return frozenset(key.decode() for key, value in rows if value == _KEEP)
 
     def invalidations(self, pool: str) -> dict[str, list[int]]:
         """Return the numbers of the lines of a pool that invalidate others, by their partition."""

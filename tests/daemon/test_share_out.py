@@ -240,7 +240,8 @@ def believed(home: SharedHome) -> set[str]:
 
 
 def wanted(home: SharedHome) -> set[str]:
-    choices = home.stores.sharing.choices(POOL)
+    entry = home.stores.sharing.share(POOL)
+    choices = home.stores.sharing.choices(entry) if entry else {}
     records = home.stores.records.many(id for id, is_shared in choices.items() if is_shared).values()
     return {each.content for each in records if each.pool == POOL and each.status == "active" and not each.flags}
 

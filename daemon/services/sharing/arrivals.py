@@ -27,7 +27,7 @@ from ....protocol.share import (
     ShareLog,
     TakePartition,
 )
-from ....protocol.shared_lines import MalformedShare, ShareHead, decode_head, of_repository, verified_head
+from ....protocol.shared_lines import MalformedShare, ShareHead, decode_head, verified_head
 from ...projections.sharing import PartnerEntry, ShareEntry
 from ..core import Core
 from ..outgoing_screen import without_secrets
@@ -150,11 +150,14 @@ class Arrivals:
         return KnownPartition(partner.epoch, partner.count, sharing.segments(pool, partition), was_gone, read, own)
 
     def _marks(self, share: ShareEntry) -> frozenset[str]:
-        """Return the names of a project's repository."""
+        """Return the names of a project's repository; of a pool that a hub carries its name there alone: who wrote for
+        the repository did not write for the hub."""
         opened = share.opened
+        if share.hub:
+            return frozenset({share.audience})
         pools = self._stores.aliases.joined(opened.pool)
         names = {alias.name for pool in pools for alias in self._stores.aliases.of_pool(pool)}
-        return frozenset({*names, of_repository(opened.root, opened.remote)})
+        return frozenset({*names, share.audience})
 
     def _refuse(
         self, pool: str, head: ShareHead, partner: PartnerEntry | None, problem: str, dry_run: bool

@@ -64,12 +64,8 @@ class ShareGate:
         of its own project, and the user did not keep it."""
         if not record.pool.startswith(PROJECT):
             return "it is not in a project"
-        kept = self._known.get(("kept", record.pool), lambda: self._kept(record.pool))
+        kept = self._known.get(("kept", record.pool), lambda: self._stores.sharing.kept(record.pool))
         return KEPT if record.id in kept else self.why_not(record, record.pool)
-
-    def _kept(self, pool: str) -> frozenset[str]:
-        choices = self._stores.sharing.choices(pool)
-        return frozenset(id for id, is_shared in choices.items() if not is_shared)
 
     def _of_its_kind(self, record: Record, pool: str) -> str:
         if record.pool != pool:

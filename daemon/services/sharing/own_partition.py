@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -17,6 +18,7 @@ from ....protocol.instant import from_micros
 from ....protocol.operation import AnyOperation, Delivered, Offered, ShareChosen, ShareClosed, ShareOpened
 from ....protocol.record import Record
 from ....protocol.share import (
+    HUB_SCHEMES,
     TAKEN_SEGMENTS,
     CloseShare,
     EarlierRemote,
@@ -33,6 +35,7 @@ from ....protocol.share import (
     SegmentData,
     ShareCandidate,
     ShareReview,
+    is_hub,
 )
 from ....protocol.shared_lines import (
     MOST_LINES,
@@ -49,6 +52,7 @@ from ....protocol.shared_lines import (
     verified_head,
 )
 from ...failpoint import reach
+from ...projections.placement import PROJECT
 from ...projections.sharing import ShareEntry
 from ..core import Core
 from ..outgoing_screen import secrets_in
@@ -67,6 +71,7 @@ REPLY_BYTES = 3_000_000
 """Most bytes of segments in one reply."""
 
 SHOWN_IDS = 5
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class _Sent(NamedTuple):
@@ -99,22 +104,33 @@ class OwnPartition:
     # --- opening and closing -----------------------------------------------------------------------------------------
     def open(self, request: OpenShare) -> ShareEntry:
         """Share a project, or change how. Raises NotFound, and InvalidRequest for a pool that no project has."""
-        pool, mark = self._project(request.pool)
+        pool = self._project(request)
         before = self._stores.sharing.share(pool)
-        opened = before.opened if before else ShareOpened(pool=pool, partition="", root=mark.root, remote=mark.remote)
+        mark = self._mark(pool, request, before)
+        opened = before.opened if before else ShareOpened(pool=pool, partition="")
+        is_same = before is not None and (opened.root, opened.remote) == (mark.root, mark.remote)
         whole = opened.new_sessions if request.new_sessions is None else request.new_sessions
         address = request.address or opened.address
         if secrets_in(address):
             raise InvalidRequest("the address holds a password", hint="let git's credential helper keep the password")
-        if before is not None and not before.is_open:
+        if before is not None and not (before.is_open and is_same):
             whole = bool(request.new_sessions)
         opened = msgspec.structs.replace(
-            opened, address=address, name=chosen_name(request.name or opened.name), new_sessions=whole
+            opened,
+            root=mark.root,
+            remote=mark.remote,
+            address=address,
+            name=chosen_name(request.name or opened.name),
+            new_sessions=whole,
         )
         is_new = before is None or (before.withdraw and self._has_left(before))
+        if before is not None and not is_same:
+            is_new = self._has_left_audience(before)
         if request.dry_run:
             at = before.at if before else from_micros(self._core.world.now())
             known = before or ShareEntry(opened=opened, at=at)
+            if not is_same:
+                known = msgspec.structs.replace(known, first=len(known.partitions), count=0, delivered=None)
             return msgspec.structs.replace(known, opened=opened, is_open=True, withdraw=False)
         if is_new:
             return self._begin(opened)
@@ -123,18 +139,49 @@ class OwnPartition:
             self._commit([opened])
         return self._entry_of(pool)
 
-    def _project(self, name: str) -> tuple[str, ShareMark]:
-        """Return the full name of a project's pool and its mark."""
-        pool = self._stores.aliases.home(self._core.directory.named(name))
+    def _project(self, request: OpenShare) -> str:
+        """Return the full name of a project's pool."""
+        pool = self._stores.aliases.home(self._core.directory.named(request.pool))
+        if not pool.startswith(PROJECT):
+            raise self._unshareable(pool, "" if is_hub(request.address) else " with a git repository")
+        return pool
+
+    def _unshareable(self, pool: str, kind: str) -> InvalidRequest:
+        return InvalidRequest(
+            f"{self._core.directory.title(pool) or pool} is not a project{kind}",
+            hint="git carries the memory of a repository's project, a hub that of any project; `memd scope move` moves "
+            "records there",
+        )
+
+    def _mark(self, pool: str, request: OpenShare, before: ShareEntry | None) -> ShareMark:
+        """Return the mark of a share: the hub's name of the pool, that of before, or the repository's."""
+        address = request.address or (before.opened.address if before else "")
+        if is_hub(address):
+            mark = request.mark or (before.hub if before and address == before.opened.address else "")
+            _check_hub(address, mark)
+            return ShareMark(remote=mark)
+        if request.mark:
+            raise InvalidRequest(f"{address or 'git'} is no hub", hint="a git remote knows a project by its repository")
+        if before is not None and not before.hub:
+            return ShareMark(root=before.opened.root, remote=before.opened.remote)
         names = self._stores.aliases.of_pool(pool)
         marks = [(*parts_of(alias.name), alias.at) for alias in names if any(parts_of(alias.name))]
-        if not pool.startswith("project/") or not marks:
-            raise InvalidRequest(
-                f"{self._core.directory.title(pool) or pool} is not a project with a git repository",
-                hint="only the memory of a repository's project can be shared; `memd scope move` moves records there",
-            )
+        if not marks:
+            raise self._unshareable(pool, " with a git repository")
         root, remote, _ = max(marks, key=lambda mark: (bool(mark[0]) + bool(mark[1]), -mark[2]))
-        return pool, ShareMark(root=root, remote=remote)
+        return ShareMark(root=root, remote=remote)
+
+    def _has_left_audience(self, entry: ShareEntry) -> bool:
+        """Whether no remote has a line of the present partition that is not gone. Raises InvalidRequest otherwise:
+        those who have one mark and those who have another are two audiences, and forgetting must reach both."""
+        sent = [has for has in entry.remotes.values() if has.partition == entry.opened.partition]
+        if any(has.gone < has.count for has in sent):
+            raise InvalidRequest(
+                f"others have the lines that {entry.opened.address} carries",
+                hint="`memd share off --withdraw`, `memd share push`, then share anew: another hub or repository is "
+                "another audience, and you choose for it again what it gets",
+            )
+        return True
 
     def _has_left(self, entry: ShareEntry) -> bool:
         """Whether nothing of a withdrawn partition is left at the remote. Raises InvalidRequest otherwise."""
@@ -197,7 +244,7 @@ class OwnPartition:
         if request.all:
             shared += [id for id, why_not in self._plan.undecided(entry) if not why_not]
         shared = [id for id in dict.fromkeys(shared) if id not in kept]
-        choices = self._stores.sharing.choices(pool)
+        choices = self._stores.sharing.choices(entry)
         wanted = {False: [id for id in shared if choices.get(id) is not True]}
         wanted[True] = [id for id in dict.fromkeys(kept) if choices.get(id) is not False]
         self._commit([ShareChosen(pool=pool, ids=tuple(ids), keep=keep) for keep, ids in wanted.items() if ids])
@@ -323,12 +370,16 @@ class OwnPartition:
         return [line for pool, names in refs.items() for line in self._invalidations(pool, names)]
 
     def _invalidations(self, pool: str, refs: Sequence[str], until: str = "", why: str = "") -> list[Offered]:
-        """Return the lines that invalidate these, none for what the present partition says already."""
+        """Return the lines that invalidate these, none for what the present partition says already, and none for what
+        came from another audience."""
         entry = self._stores.sharing.share(pool)
         if entry is None or not entry.is_open:
             return []
         lines: list[Offered] = []
         for ref in dict.fromkeys(refs):
+            partner = self._stores.sharing.partner(pool, ref.partition("/")[0])
+            if partner is not None and partner.hub != entry.hub:
+                continue
             own = self._stores.sharing.invalidating(pool, ref)
             if all(line.partition != entry.opened.partition for line in own):
                 line = self._line(entry, len(lines), what="inv", ref=ref, until=until, why=why)
@@ -553,6 +604,17 @@ class OwnPartition:
                 again = partial(self.invalidate, pool, offered.ref, offered.until, offered.why)
                 self._writer.run(again).result()
         return following
+
+
+def _check_hub(address: str, mark: str) -> None:
+    """Raise InvalidRequest for an address that is not a hub's, or a pool without a name there."""
+    parts = urlsplit(address.removeprefix("hub+"))
+    if not parts.hostname or not parts.path.strip("/") or parts.username is not None or not address.isprintable():
+        raise InvalidRequest("this is not the address of a pool at a hub", hint="hub+https://HOST[:PORT]/POOL")
+    if address.startswith(HUB_SCHEMES[1]) and parts.hostname not in LOOPBACK:
+        raise InvalidRequest("a hub on another machine needs TLS", hint="hub+https://HOST[:PORT]/POOL")
+    if not mark or mark != mark.strip() or not mark.isprintable():
+        raise InvalidRequest("the pool has no name at the hub", hint="name the pool as the hub does")
 
 
 def _is_due(step: PlannedLine, now: int) -> bool:

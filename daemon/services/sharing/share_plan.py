@@ -150,7 +150,7 @@ class SharePlan:
     # --- keeping up --------------------------------------------------------------------------------------------------
     def _plan(self, entry: ShareEntry) -> _PoolPlan:
         pool, seq = entry.opened.pool, self._stores.tables.applied_seq
-        frame = msgspec.msgpack.encode((entry.opened, entry.partitions, entry.past, entry.whole_since))
+        frame = msgspec.msgpack.encode((entry.opened, entry.partitions, entry.first, entry.past, entry.whole_since))
         plan = self._plans.get(pool)
         changed = self._changed(plan, entry, seq) if plan is not None and plan.frame == frame else None
         if plan is None or changed is None:
@@ -163,8 +163,8 @@ class SharePlan:
 
     def _all(self, entry: ShareEntry) -> Iterable[str]:
         sharing, pool = self._stores.sharing, entry.opened.pool
-        told = [line.id for name in entry.partitions for line in sharing.own_lines(name) if line.what == "add"]
-        return dict.fromkeys((*told, *sharing.choices(pool), *self._stores.records.own_in_pool(pool)))
+        told = [line.id for name in entry.told for line in sharing.own_lines(name) if line.what == "add"]
+        return dict.fromkeys((*told, *sharing.choices(entry), *self._stores.records.own_in_pool(pool)))
 
     def _changed(self, plan: _PoolPlan, entry: ShareEntry, seq: int) -> set[str] | None:
         """Return the records whose lines may have changed since the plan was made, None for all."""
@@ -210,7 +210,7 @@ class SharePlan:
         plan.undecided.pop(id, None)
         plan.ids.discard(id)
         record, pool = self._stores.records.get(id), entry.opened.pool
-        choice, told = self._stores.sharing.choice(pool, id), self._told(entry, id)
+        choice, told = self._stores.sharing.choice(entry, id), self._told(entry, id)
         if told:
             place, steps = told[0][0], tuple(self._after(entry, told[-1][1], record, choice is not False))
         elif record is not None and record.pool == pool:
@@ -236,7 +236,7 @@ class SharePlan:
         """Whether an own line is of the present partition, or was delivered with an earlier one."""
         partition = line.partition
         is_present = partition == entry.opened.partition
-        return partition in entry.partitions and (is_present or line.n < entry.past.get(partition, 0))
+        return partition in entry.told and (is_present or line.n < entry.past.get(partition, 0))
 
     def _after(
         self, entry: ShareEntry, offered: Offered, record: Record | None, is_wanted: bool
@@ -288,8 +288,13 @@ class SharePlan:
     def _put_right(self, entry: ShareEntry, record: Record) -> Iterator[str]:
         """Yield the names of the lines of other authors whose records the user corrected with this one."""
         for before in self._stores.records.many(record.supersedes).values():
-            if before.pool == entry.opened.pool and before.is_shared:
+            if before.pool == entry.opened.pool and before.is_shared and self._is_heard_there(entry, before):
                 yield name_of(before)
+
+    def _is_heard_there(self, entry: ShareEntry, record: Record) -> bool:
+        """Whether the record of another author came the way by which it would go."""
+        partner = self._stores.sharing.partner(record.pool, record.provenance.source.partition(":")[2])
+        return partner is not None and partner.hub == entry.hub
 
     def _goes_by_itself(self, entry: ShareEntry, record: Record) -> bool:
         """Whether a record is of sessions that are shared as a whole, and memd learnt it since the user said so."""

@@ -88,6 +88,7 @@ class SharingService(Service):
             is_open=entry.is_open,
             withdrawn=entry.withdraw,
             address=opened.address,
+            mark=entry.hub,
             partition=opened.partition,
             name=opened.name,
             new_sessions=opened.new_sessions,
