@@ -36,6 +36,7 @@ from .coverage import Asked, RecordTerms
 from .evidence import WeighedCandidates, Weights, grasp, matches, weigh
 from .feedback import RecentAnswers
 from .general_questions import general_questions, relevances
+from .local_candidates import LocalCandidates
 from .question import PARSED, parse_question
 from .scorer import ScorerNetwork, features, final, scored, standing
 from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, cost, deduplicated, within
@@ -316,15 +317,10 @@ class WarmRecall:
 
     def _searched(self, request: Recall, words: TermQuery, scope: Sequence[str], most: int, *, past: bool) -> _Searched:
         """Search by words and by meaning."""
-        by_words = self._keywords.search(words, scope, most, past=past)
         model = self._sense()
-        if model.encode is None:
-            return _Searched(by_words, {}, nearness(None, None))
-        sense = model.encode(request.query)
-        by_sense = dict(model.vectors.nearest(sense, scope, most))
-        if request.deep:
-            by_sense |= model.vectors.nearest_shelved(sense, scope, most)
-        by_sense |= model.vectors.cosines(sense, by_words.by_id.keys() - by_sense.keys())
+        sense = model.encode(request.query) if model.encode is not None else None
+        candidates = LocalCandidates(self._keywords, model.vectors)
+        by_words, by_sense = candidates.find(words, sense, scope, most, past=past, deep=request.deep)
         return _Searched(by_words, by_sense, nearness(model.encode, sense))
 
     def _corrected(self, query: _Query, found: _Searched) -> str:
