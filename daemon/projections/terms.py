@@ -13,7 +13,7 @@ import math
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
@@ -282,9 +282,7 @@ class TermIndex:
         else:
             categories, known = dict[str, float](), shares
             query, idf = self._filtered_query(searcher, shares, groups, past, [waiting for _, waiting in tail])
-        scores = self._hits(searcher, query, limit) if query is not None else {}
-        for id, _ in tail:
-            scores.pop(id, None)
+        scores = self._standing_hits(searcher, query, limit, dict(tail)) if query is not None else {}
         weights = {term: weight * shares[term] for term, weight in idf.items()}
         is_known = self._texts and not self._scoped  # a new record has no vector yet: its words count in full
         mean = self._terms / self._texts if is_known else USUAL
@@ -361,6 +359,18 @@ class TermIndex:
             state = query.const_score_query(query.term_query(schema, "state", LIVE_STATE), 0.0)
             clauses.append((occur.Must, state))
         return query.boolean_query(clauses), idf
+
+    def _standing_hits(
+        self, searcher: tantivy.Searcher, query: tantivy.Query, wanted: int, tail: Container[str]
+    ) -> dict[str, float]:
+        """Return the scores of the best texts that the tail does not replace: at least `wanted`, or all."""
+        limit = wanted
+        while True:
+            scores = self._hits(searcher, query, limit)
+            standing = {id: score for id, score in scores.items() if id not in tail}
+            if len(standing) >= wanted or len(scores) < limit:
+                return standing
+            limit *= 2
 
     def _hits(self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> dict[str, float]:
         """Return scores by id. Ids are cached by the number in the column `number`."""
