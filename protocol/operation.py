@@ -498,14 +498,26 @@ class Arrived(Operation, tag="arrived", frozen=True, kw_only=True):
 
 
 class AuthorJudged(Operation, tag="author_judged", frozen=True, kw_only=True):
-    """The user trusts or mutes the author of a partition, or took that back. `after`: the new state of his records and
-    of those that he invalidated; `review`: as in `arrived`."""
+    """The user trusts or mutes the author of a partition, or took that back; or a hub's lease hides the author
+    (`withheld`), or shows him again, whatever the user thinks of him. `after`: the new state of his records and of
+    those that he invalidated; `review`: as in `arrived`."""
 
     pool: str
     partition: str
     standing: Literal["new", "trusted", "muted"]
+    withheld: bool = False
     after: tuple[Shift, ...] = ()
     review: tuple[tuple[str, bool], ...] = ()
+
+
+class ShareLeased(Operation, tag="share_leased", frozen=True, kw_only=True):
+    """A hub said until when this home may read what others share in a project's pool (A1), in microseconds. `subject`:
+    whom the hub knows the user as; `withheld`: partitions that the hub shows to nobody (A3)."""
+
+    pool: str
+    subject: str = ""
+    until: int = 0
+    withheld: tuple[str, ...] = ()
 
 
 class PatchApplied(Operation, tag="patch_applied", frozen=True, kw_only=True):
@@ -681,7 +693,7 @@ _Decisions = Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened
 _Forgetting = Redacted | Purged | Erased | Rebased
 _Decay = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
 _Remote = RemoteConsented | RemoteReserved | RemoteSettled
-_Sharing = ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged
+_Sharing = ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | ShareLeased
 _Policy = PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised
 _Courses = CourseOpened | CourseAsked | CourseClosed
 _Outcomes = TasksJudged | TaskRated

@@ -215,6 +215,27 @@ class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+VECTOR_TEXTS = 256
+"""Most texts of one request."""
+
+Sentences = Annotated[tuple[Annotated[str, msgspec.Meta(max_length=4_096)], ...], msgspec.Meta(max_length=VECTOR_TEXTS)]
+
+
+class GetVectors(Request, tag="vectors", frozen=True, kw_only=True):
+    """Return vectors of texts by the model that searches now: those that memd stored for records of these words, else
+    as it encodes a question. A client sends them to a hub, which has no model (H3)."""
+
+    texts: Sentences
+
+
+class TextVectors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Reply to `vectors`. `model`: its id, "" if none can encode now; `vectors`: unit vectors in the order of the
+    texts, little-endian float16."""
+
+    model: str = ""
+    vectors: tuple[bytes, ...] = ()
+
+
 class NeverUsed(Request, tag="never_used", frozen=True, kw_only=True):
     """List records that memd returned at least `least` times and no client reported as used, most often first (Q9)."""
 

@@ -22,7 +22,7 @@ from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .pauses import Pauses, PauseState, Skip
 from .policy import PolicyState
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
-from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
+from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, TextVectors, UnusedList
 from .record import Record
 from .reflection import Reflection, ReflectionQuestion
 from .remote import RemotePreview, RemoteState, RemoteSummary
@@ -350,7 +350,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     pending: int
 
 
-_AskData = Recalled | FeedbackTaken | UnusedList | ProfileText | PrintNoted | Injections | ContextPackage
+_AskData = Recalled | TextVectors | FeedbackTaken | UnusedList | ProfileText | PrintNoted | Injections | ContextPackage
 _RecordData = Record | Page | Explained | Journaled | ExportPage | RecordsImported | History | RecordList | LinkList
 _ChangeData = Taken | Remembered | Judgement | Proposed | Inbox | Decided | ForgetPlan | Slumbered | FadingList
 _PoolData = PoolList | Scope | Bound | RecordsMoved | Left | Agent | PassGranted | Revocation | Grants

@@ -37,7 +37,7 @@ from .operation import PoolOpened, SessionOpened
 from .pauses import Pause, Resume
 from .policy import AcceptPolicy, CheckPolicy, GetPolicy
 from .profile import GetContext, ListInjected, Printed, Profile
-from .recall import Feedback, NeverUsed, Recall
+from .recall import Feedback, GetVectors, NeverUsed, Recall
 from .record import Kind, Status
 from .reflection import AskReflection, Reflect
 from .remote import ConsentRemote, GetRemote, PreviewRemote, StopRemote, UseRemote
@@ -54,6 +54,7 @@ from .share import (
     JudgeAuthor,
     ListShares,
     NoteDelivered,
+    NoteLease,
     OfferRecords,
     OpenShare,
     PrepareShare,
@@ -315,7 +316,7 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
     """Finish acknowledged work and end the daemon."""
 
 
-_Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
+_Answers = Recall | GetVectors | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
 _Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline | ListLinks
 _Overviews = GetMap | GetRhythm
 _Sessions = (
@@ -349,6 +350,7 @@ _Sharing = (
     | GetOutbox
     | PrepareShare
     | NoteDelivered
+    | NoteLease
     | RenewPartition
     | TakePartition
     | JudgeAuthor

@@ -145,6 +145,16 @@ class JudgeAuthor(Request, tag="judge_author", frozen=True, kw_only=True):
     standing: Standing
 
 
+class NoteLease(Request, tag="note_lease", frozen=True, kw_only=True):
+    """Note until when a hub lets this home read what others share in a project's pool, as the client just heard it
+    (A1): microseconds of UTC, 0 for no longer. `withheld`: partitions that the hub shows to nobody."""
+
+    pool: PoolField
+    subject: Annotated[str, msgspec.Meta(max_length=500)] = ""
+    until: Annotated[int, msgspec.Meta(ge=0, lt=2**53)] = 0
+    withheld: Annotated[tuple[str, ...], msgspec.Meta(max_length=100_000)] = ()
+
+
 class DisputeRecords(Request, tag="dispute_records", frozen=True, kw_only=True):
     """Retire shared records here, and tell everybody with the next push that they are wrong."""
 
@@ -195,7 +205,9 @@ class ShareState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shared project. `address`: the remote that carries it; `offered`, `delivered`: own lines; `waiting`: records in
     the outbox; `undecided`: records that the user may share; `forgotten`: own lines that are forgotten here and that
     the remote has until the next push. `is_open`: sharing goes on; `withdrawn`: own lines go; `earlier`: the remotes
-    before the present one. `mark`: the name by which a hub knows the pool, "" for a git remote."""
+    before the present one. `mark`: the name by which a hub knows the pool, "" for a git remote; `lease_until`: until
+    when this home may read what others share through it, RFC 3339, "" for no longer; `withheld`: authors that the hub
+    shows to nobody."""
 
     pool: str
     title: str = ""
@@ -203,6 +215,8 @@ class ShareState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     withdrawn: bool = False
     address: str = ""
     mark: str = ""
+    lease_until: str = ""
+    withheld: int = 0
     partition: str = ""
     name: str = ""
     new_sessions: bool = False

@@ -45,7 +45,7 @@ from memd.protocol.places import places
 home = places(os.environ, os.getuid())
 with Client(home, 600_000) as client:
     share = client.shares().shares[0]
-    carrying.pull(client, share.pool, carrying.exchange_for(home, share, None, False))
+    carrying.pull(client, share.pool, carrying.exchange_for(client, share, None, False))
 """
 
 

@@ -49,8 +49,8 @@ from .progress import Ticker
 from .wording import UNBOUND, age, count, facts, moment, place, pool_name, short
 
 if TYPE_CHECKING:
+    from ...protocol.exchange import Exchange
     from ..exchange.carrying import Pulled, Pushed
-    from ..exchange.git_exchange import GitExchange
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -127,15 +127,15 @@ def on(
     with CommandAnswer("share on", as_json) as answer, reach(PATIENCE_MS) as client:
         folder = here(cwd)
         if not pool:
-            _check_commits(folder)
-        scope = None if pool else _scope_here(client, folder)
+            check_commits(folder)
+        scope = None if pool else scope_here(client, folder)
         wanted = scope.pool if scope else pool
         address = _without_password(remote, answer) or _known_address(client, wanted)
-        address = address or _without_password(_of_git(folder, "remote.origin.url"), answer)
+        address = address or _without_password(git_setting(folder, "remote.origin.url"), answer)
         if not address:
             hint = "name one: `memd share on --remote URL`"
             raise InvalidRequest("the folder's repository has no remote named origin", hint=hint)
-        name = name or _known_name(client, wanted) or _of_git(folder, "user.name")
+        name = name or _known_name(client, wanted) or git_setting(folder, "user.name")
         if not name:
             raise InvalidRequest("git knows no name of yours", hint="`memd share on --name NAME`")
         name = chosen_name(name)
@@ -152,7 +152,7 @@ def on(
             agree("Share it?", plan, as_json=as_json, why="others can read what you share", hint=hint)
         if scope and not scope.is_open:
             wanted = client.bind_scope(folder).pool
-        before = _known(client, wanted)
+        before = known_share(client, wanted)
         state = client.open_share(wanted, address, name=name, new_sessions=new_sessions)
         pushed = None
         if not (no_push or (before and before.is_open and before.address == state.address)):
@@ -166,7 +166,7 @@ def _tried(client: Client, before: ShareState | None, state: ShareState, cwd: st
     """Make the first push to a remote. Raises what the push raises; then the share is again as it was `before`."""
     was_open = before is not None and before.is_open
     try:
-        with _carried(client, state, cwd, as_json=as_json) as carry:
+        with carried(client, state, cwd, as_json=as_json) as carry:
             return carry.push()
     except BaseException as error:
         if before is not None:
@@ -182,7 +182,7 @@ def _tried(client: Client, before: ShareState | None, state: ShareState, cwd: st
 
 
 def _plan_lines(planned: ShareState, new_sessions: bool | None) -> Iterator[str]:
-    yield styled(f"{_title(planned)} would be shared", "bold")
+    yield styled(f"{share_title(planned)} would be shared", "bold")
     whole = planned.new_sessions if new_sessions is None else new_sessions
     goes = f"only what you choose in `memd share review`; {count(planned.undecided, 'record')} may go"
     if whole:
@@ -203,9 +203,9 @@ def _row(label: str, text: str) -> list[str]:
 
 
 def _begun_lines(client: Client, state: ShareState, pushed: Pushed | None) -> Iterator[str]:
-    yield from wrapped(f"{_title(state)} is shared through {plain_name(state.address)}")
+    yield from wrapped(f"{share_title(state)} is shared through {plain_name(state.address)}")
     if pushed and (pushed.added or pushed.retired or pushed.gone):
-        yield from _pushed_lines(pushed)
+        yield from pushed_lines(pushed)
     elif pushed:
         yield from wrapped("the remote took your name and your key, and no line yet")
     if state.new_sessions:
@@ -248,18 +248,18 @@ def off(
         state = client.close_share(share.pool, withdraw=withdraw)
         stop_pulling(client.places, share.pool)
         if not withdraw:
-            lines = wrapped(f"{_title(state)} is no longer shared; others keep what they have")
+            lines = wrapped(f"{share_title(state)} is no longer shared; others keep what they have")
             lines += wrapped("to take it back from them: `memd share off --withdraw`")
             answer.give(state, lines)
             return
-        with _carried(client, state, cwd, as_json=as_json) as carry:
+        with carried(client, state, cwd, as_json=as_json) as carry:
             try:
                 pushed = carry.push()
             except MemdError as error:
                 error.hint = f"nothing is withdrawn yet: try `memd share push` later. {error.hint}".rstrip()
                 raise
-        lines = [*_pushed_lines(pushed), *wrapped(f"out of reach: {_CANT_TAKE_BACK}")]
-        answer.give(pushed, [f"{_title(state)} is withdrawn", *lines])
+        lines = [*pushed_lines(pushed), *wrapped(f"out of reach: {_CANT_TAKE_BACK}")]
+        answer.give(pushed, [f"{share_title(state)} is withdrawn", *lines])
 
 
 @app.command()
@@ -285,7 +285,7 @@ def _status_lines(client: Client, shares: Sequence[ShareState]) -> Iterator[str]
 
 def _state_lines(client: Client, share: ShareState) -> Iterator[str]:
     ended = "" if share.is_open else " · withdrawn" if share.withdrawn else " · off"
-    yield styled(f"{_title(share)}{ended}", "bold")
+    yield styled(f"{share_title(share)}{ended}", "bold")
     yield from wrapped(f"through {plain_name(share.address)}, as {plain_name(share.name)}", "  ", "  ")
     left = share.offered - share.delivered
     sent = f"{count(share.delivered, 'line')} at the remote" + (f", {left:,} to push" if left > 0 else "")
@@ -468,9 +468,9 @@ def push(
         share = _shared(client, pool, cwd, closed=True)
         if not share.is_open and not share.withdrawn:
             raise _is_off(share)
-        with _carried(client, share, cwd, quiet=quiet, as_json=as_json) as carry:
+        with carried(client, share, cwd, quiet=quiet, as_json=as_json) as carry:
             pushed = carry.push(dry_run)
-        answer.give(pushed, [] if quiet else _pushed_lines(pushed, dry_run))
+        answer.give(pushed, [] if quiet else pushed_lines(pushed, dry_run))
 
 
 @app.command()
@@ -488,9 +488,9 @@ def pull(
     """
     with CommandAnswer("share pull", as_json) as answer, _bounded(quiet), reach(4 * PATIENCE_MS) as client:
         share = _shared(client, pool, cwd)
-        with _carried(client, share, cwd, quiet=quiet, as_json=as_json) as carry:
+        with carried(client, share, cwd, quiet=quiet, as_json=as_json) as carry:
             pulled = carry.pull(dry_run)
-        answer.give(pulled, [] if quiet else _pulled_lines(pulled, dry_run))
+        answer.give(pulled, [] if quiet else pulled_lines(pulled, dry_run))
 
 
 @app.command()
@@ -503,9 +503,9 @@ def sync(quiet: Quiet = False, pool: Pool = "", cwd: Cwd = None, as_json: JsonFl
     """
     with CommandAnswer("share sync", as_json) as answer, _bounded(quiet), reach(4 * PATIENCE_MS) as client:
         share = _shared(client, pool, cwd)
-        with _carried(client, share, cwd, quiet=quiet, as_json=as_json) as carry:
+        with carried(client, share, cwd, quiet=quiet, as_json=as_json) as carry:
             pulled, pushed = carry.pull(), carry.push()
-        lines = [] if quiet else [*_pulled_lines(pulled), *_pushed_lines(pushed)]
+        lines = [] if quiet else [*pulled_lines(pulled), *pushed_lines(pushed)]
         answer.give({"pulled": pulled, "pushed": pushed}, lines)
 
 
@@ -513,7 +513,7 @@ class _Carry:
     """What carries the lines of one project between the daemon and its remote."""
 
     def __init__(
-        self, client: Client, pool: str, exchange: GitExchange, tell: Callable[[str], None], checkout: Path | None
+        self, client: Client, pool: str, exchange: Exchange, tell: Callable[[str], None], checkout: Path | None
     ) -> None:
         self._client, self._pool, self._exchange, self._tell = client, pool, exchange, tell
         self._checkout = checkout
@@ -527,7 +527,7 @@ class _Carry:
         if dry_run or not any(remote.forgotten for remote in state.earlier):
             return pushed
         is_asked = self._exchange.is_interactive
-        earlier = carrying.push_earlier(self._client, self._client.places, state, self._checkout, is_asked)
+        earlier = carrying.push_earlier(self._client, state, self._checkout, is_asked)
         return replace(pushed, earlier=earlier)
 
     def pull(self, dry_run: bool = False) -> Pulled:
@@ -538,14 +538,14 @@ class _Carry:
 
 
 @contextmanager
-def _carried(
+def carried(
     client: Client, share: ShareState, cwd: str | None, *, quiet: bool = False, as_json: bool = False
 ) -> Generator[_Carry]:
     from ..exchange.carrying import exchange_for
 
     is_asked = not quiet and not as_json and sys.stdin.isatty()
     checkout = _checkout(client, share, cwd)
-    exchange = exchange_for(client.places, share, checkout, interactive=is_asked)
+    exchange = exchange_for(client, share, checkout, interactive=is_asked)
     with Ticker(quiet or as_json) as ticker:
         yield _Carry(client, share.pool, exchange, ticker.tell, checkout)
 
@@ -577,7 +577,7 @@ def _too_long(*_: object) -> NoReturn:
     raise Unavailable(f"the remote took longer than {QUIET_S} seconds", hint="the next time goes on from here")
 
 
-def _pushed_lines(pushed: Pushed, dry_run: bool = False) -> Iterator[str]:
+def pushed_lines(pushed: Pushed, dry_run: bool = False) -> Iterator[str]:
     if pushed.renewed:
         yield from wrapped(
             "another device writes with this home's key, so memd began a new partition; what was not sent goes there"
@@ -603,7 +603,7 @@ def _pushed_lines(pushed: Pushed, dry_run: bool = False) -> Iterator[str]:
         yield from wrapped(f"{short(item.id)} stays: {plain(item.why_not)}", "    ", "  ")
 
 
-def _pulled_lines(pulled: Pulled, dry_run: bool = False) -> Iterator[str]:
+def pulled_lines(pulled: Pulled, dry_run: bool = False) -> Iterator[str]:
     for taken in pulled.partitions:
         yield from _taken_lines(taken)
     for refused in pulled.refused:
@@ -742,11 +742,11 @@ def hook(as_json: JsonFlag = False) -> None:
 
 
 # --- the project ------------------------------------------------------------------------------------------------------
-def _title(share: ShareState) -> str:
+def share_title(share: ShareState) -> str:
     return plain_name(share.title) or pool_name(share.pool)
 
 
-def _check_commits(folder: str) -> None:
+def check_commits(folder: str) -> None:
     """Raise InvalidRequest for a repository without a commit: others could not tell that it is the same project."""
     if _git_says(folder, "rev-parse", "--git-dir") and not _git_says(folder, "rev-parse", "--verify", "-q", "HEAD"):
         raise InvalidRequest(
@@ -755,7 +755,7 @@ def _check_commits(folder: str) -> None:
         )
 
 
-def _scope_here(client: Client, folder: str) -> Scope:
+def scope_here(client: Client, folder: str) -> Scope:
     """The scope of the folder's project. Raises InvalidRequest for a folder without one."""
     scope = client.why_scope(folder)
     if scope.pool.startswith((UNBOUND, "personal")):
@@ -767,7 +767,7 @@ def _scope_here(client: Client, folder: str) -> Scope:
 def _shared(client: Client, pool: str, cwd: str | None, *, closed: bool = False) -> ShareState:
     """The shared project of the option or the folder. Raises NotFound if it is not shared now; `closed`: one that was
     shared will do."""
-    scope = None if pool else _scope_here(client, here(cwd))
+    scope = None if pool else scope_here(client, here(cwd))
     is_open = scope is None or scope.is_open
     shares = client.shares([scope.pool if scope else pool]).shares if is_open else ()
     if not shares:
@@ -780,26 +780,26 @@ def _shared(client: Client, pool: str, cwd: str | None, *, closed: bool = False)
 
 
 def _is_off(share: ShareState) -> NotFound:
-    return NotFound(f"{_title(share)} is no longer shared", hint="`memd share on` begins again")
+    return NotFound(f"{share_title(share)} is no longer shared", hint="`memd share on` begins again")
 
 
-def _known(client: Client, pool: str) -> ShareState | None:
+def known_share(client: Client, pool: str) -> ShareState | None:
     with suppress(NotFound):
         return next(iter(client.shares([pool]).shares), None)
     return None
 
 
 def _known_address(client: Client, pool: str) -> str:
-    known = _known(client, pool)
+    known = known_share(client, pool)
     return known.address if known else ""
 
 
 def _known_name(client: Client, pool: str) -> str:
-    known = _known(client, pool)
+    known = known_share(client, pool)
     return known.name if known else ""
 
 
-def _of_git(folder: str, setting: str) -> str:
+def git_setting(folder: str, setting: str) -> str:
     return _git_says(folder, "config", "--get", setting)
 
 

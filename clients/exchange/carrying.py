@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError, RemoteRefusal, Unavailable
-from ...protocol.places import Places
+from ...protocol.exchange import Exchange, SharedTree, StaleRemote
+from ...protocol.hub import is_hub
 from ...protocol.share import (
     FIRST_LINES,
     NEW_LINES,
@@ -29,7 +30,7 @@ from ...protocol.share import (
     ShareState,
 )
 from ...protocol.shared_lines import MalformedShare, line_hash, segment_hash, split_segment
-from .git_exchange import MANY_SEGMENTS, GitExchange, SharedTree, StaleRemote, exchange_folder
+from .git_exchange import MANY_SEGMENTS, GitExchange, exchange_folder
 
 if TYPE_CHECKING:
     from ..python.client import Client
@@ -117,9 +118,24 @@ class Synced(msgspec.Struct, frozen=True, kw_only=True):
     pushed: Pushed
 
 
-def exchange_for(places: Places, state: ShareState, checkout: Path | None, interactive: bool) -> GitExchange:
-    """Return the exchange of a shared project. `checkout`: the folder whose git settings lead to the remote."""
-    return GitExchange(exchange_folder(places.share, state.pool), checkout, state.address, interactive=interactive)
+def exchange_for(client: Client, state: ShareState, checkout: Path | None, interactive: bool) -> Exchange:
+    """Return the exchange of a shared project. `checkout`: the folder whose git settings lead to the remote. Raises
+    Denied for a hub without a pass."""
+    return _exchange(
+        client, state.pool, state.address, exchange_folder(client.places.share, state.pool), checkout, interactive
+    )
+
+
+def _exchange(
+    client: Client, pool: str, address: str, folder: Path, checkout: Path | None, interactive: bool
+) -> Exchange:
+    if not is_hub(address):
+        return GitExchange(folder, checkout, address, interactive=interactive)
+    from .hub_client import HubClient, joined_hub, split_address
+    from .hub_exchange import HubExchange
+
+    hub = HubClient(joined_hub(client.places, split_address(address)[0]))
+    return HubExchange(folder.with_suffix(".hub"), address, hub, client, pool)
 
 
 def _ignore(text: str) -> None:
@@ -133,7 +149,7 @@ Progress = Callable[[str], object]
 def push(
     client: Client | SharingDaemon,
     pool: str,
-    exchange: GitExchange,
+    exchange: Exchange,
     *,
     dry_run: bool = False,
     progress: Progress = _ignore,
@@ -179,7 +195,7 @@ def _pushed(prepared: PreparedShare, commit: str) -> Pushed:
 
 
 def _prepared(
-    client: Client | SharingDaemon, pool: str, exchange: GitExchange, dry_run: bool, earlier: str = ""
+    client: Client | SharingDaemon, pool: str, exchange: Exchange, dry_run: bool, earlier: str = ""
 ) -> tuple[PreparedShare, dict[int, bytes]]:
     """Return the own partition with those of its segments that the repository lacks, page by page. Lines may be added
     between two pages: the last page decides. Raises Unavailable."""
@@ -201,7 +217,7 @@ def _prepared(
     raise Unavailable("the own partition changes faster than it can be read", hint="try again")
 
 
-def _known(exchange: GitExchange, page: PreparedShare) -> dict[int, bytes]:
+def _known(exchange: Exchange, page: PreparedShare) -> dict[int, bytes]:
     """Return the hashes of the segments of the same epoch that the repository has as they are now."""
     tree = exchange.tree("v1", page.partition)
     if tree is None or tree.decoded.epoch != page.epoch:
@@ -218,7 +234,7 @@ def _has(number: int, wanted: bytes, segments: Mapping[int, bytes], known: Mappi
 
 
 def _delivered(
-    client: Client | SharingDaemon, pool: str, exchange: GitExchange, prepared: PreparedShare, *, many: bool
+    client: Client | SharingDaemon, pool: str, exchange: Exchange, prepared: PreparedShare, *, many: bool
 ) -> dict[str, str] | None:
     """Push until the remote has the own partition, and return the remote's partitions; None if another device writes
     it too, and the daemon began a new one. Raises RemoteUnreachable, RemoteRefusal."""
@@ -234,7 +250,7 @@ def _delivered(
 
 
 def _is_renewed(
-    client: Client | SharingDaemon, pool: str, exchange: GitExchange, partition: str, tree: SharedTree
+    client: Client | SharingDaemon, pool: str, exchange: Exchange, partition: str, tree: SharedTree
 ) -> bool:
     """Whether the remote's partition has lines of another device, so that the daemon began a new one. Everything else
     there was put there by someone else, or is an earlier state: it is overwritten."""
@@ -247,16 +263,16 @@ def _is_renewed(
 
 # --- earlier remotes -------------------------------------------------------------------------------------------------
 def push_earlier(
-    client: Client | SharingDaemon, places: Places, state: ShareState, checkout: Path | None, interactive: bool
+    client: Client, state: ShareState, checkout: Path | None, interactive: bool
 ) -> tuple[EarlierPushed, ...]:
     """Take the forgotten lines back from the remotes that a share had before; no line is added there. What fails is
     told and stays for the next push."""
     done: list[EarlierPushed] = []
     for remote in (remote for remote in state.earlier if remote.forgotten):
-        folder = exchange_folder(places.share, f"{state.pool}\n{remote.address}")
-        exchange = GitExchange(folder, checkout, remote.address, interactive=interactive)
+        folder = exchange_folder(client.places.share, f"{state.pool}\n{remote.address}")
         problem = ""
         try:
+            exchange = _exchange(client, state.pool, remote.address, folder, checkout, interactive)
             _take_back(client, state.pool, exchange, remote.address)
         except MemdError as error:
             problem = error.message
@@ -264,7 +280,7 @@ def push_earlier(
     return tuple(done)
 
 
-def _take_back(client: Client | SharingDaemon, pool: str, exchange: GitExchange, address: str) -> None:
+def _take_back(client: Client | SharingDaemon, pool: str, exchange: Exchange, address: str) -> None:
     """Push the own partition as far as an earlier remote has it. A remote that lost it gets nothing."""
     with exchange.exclusive():
         prepared, segments = _prepared(client, pool, exchange, dry_run=False, earlier=address)
@@ -287,7 +303,7 @@ def _take_back(client: Client | SharingDaemon, pool: str, exchange: GitExchange,
 def pull(
     client: Client | SharingDaemon,
     pool: str,
-    exchange: GitExchange,
+    exchange: Exchange,
     *,
     dry_run: bool = False,
     progress: Progress = _ignore,
@@ -344,7 +360,7 @@ def _own(shares: ShareList) -> set[str]:
 def _take(
     client: Client | SharingDaemon,
     pool: str,
-    exchange: GitExchange,
+    exchange: Exchange,
     partition: str,
     tree: SharedTree,
     before: int,
@@ -372,7 +388,7 @@ def _take(
     return total
 
 
-def _batch(exchange: GitExchange, tree: SharedTree, numbers: Sequence[int]) -> list[SegmentData]:
+def _batch(exchange: Exchange, tree: SharedTree, numbers: Sequence[int]) -> list[SegmentData]:
     """Return the first segments of these that one request can hold."""
     batch: list[SegmentData] = []
     size = 0
@@ -399,7 +415,7 @@ def _sum(total: PartitionTaken | None, reply: PartitionTaken) -> PartitionTaken:
 
 
 # --- both ------------------------------------------------------------------------------------------------------------
-def sync(client: Client | SharingDaemon, pool: str, exchange: GitExchange, *, progress: Progress = _ignore) -> Synced:
+def sync(client: Client | SharingDaemon, pool: str, exchange: Exchange, *, progress: Progress = _ignore) -> Synced:
     """Pull, then push."""
     pulled = pull(client, pool, exchange, progress=progress)
     return Synced(pulled=pulled, pushed=push(client, pool, exchange, progress=progress))

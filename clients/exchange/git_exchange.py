@@ -8,21 +8,19 @@ reading is libgit2's, which fetches nothing.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import re
 import shutil
-import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...protocol.errors import MemdError, RemoteRefusal, StorageFull, StoreError, Unavailable
+from ...protocol.errors import RemoteRefusal
+from ...protocol.exchange import SharedTree, StaleRemote, Where
 from ...protocol.share import SegmentData
 from ...protocol.shared_lines import (
     HEAD_BYTES,
@@ -39,12 +37,11 @@ from ...protocol.shared_lines import (
     split_segment,
 )
 from ..python.folder import make_private, write_whole
+from .exclusive_folder import exclusive, storing
 from .git_transport import REMOTE, GitTransport
 
 if TYPE_CHECKING:
     import pygit2
-
-Where = Literal["v1", "new", "taken"]
 
 ROOT = "refs/memd/"
 SEGMENT_BYTES = SEGMENT * (LINE_BYTES + 1)
@@ -52,7 +49,6 @@ MOST_SEGMENTS = segments_of(MOST_LINES)
 TREE_BYTES = MOST_SEGMENTS * 48
 COMMIT_BYTES = 64 * 1024
 FILTER = "--filter=blob:limit=2m"
-LOCK_S = 60.0
 HOST_WORDS = 200
 """Most characters of a host's own words in an error."""
 
@@ -76,28 +72,11 @@ _CONFIG = b"""[core]
 _RACE = re.compile(r"cannot lock ref|failed to update ref|reference already exists|incorrect old value", re.I)
 
 
-class SharedTree(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition in the repository: its commit, its head, and the ids of its segments' blobs."""
-
-    commit: str
-    head: bytes
-    blobs: tuple[str, ...]
-
-    @property
-    def decoded(self) -> ShareHead:
-        """The head. Raises MalformedShare."""
-        return decode_head(self.head)
-
-
 class SeenPartitions(msgspec.Struct, frozen=True, kw_only=True):
     """The partitions that the remote at an address has had."""
 
     address: str
     partitions: tuple[str, ...] = ()
-
-
-class StaleRemote(Exception):
-    """The remote's ref is not the one that this repository saw last; nothing was pushed."""
 
 
 class GitExchange:
@@ -114,19 +93,15 @@ class GitExchange:
     def exclusive(self) -> Generator[None]:
         """Open the repository for this process alone, and make it if it is missing or damaged. Raises Unavailable,
         StoreError, StorageFull."""
-        with _storing(self.folder):
-            make_private(self.folder.parent)
-            descriptor = os.open(self.folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            _lock(descriptor)
+        with exclusive(self.folder) as descriptor:
             self._git.kept_open = (descriptor,)  # a git that outlives this process keeps the lock
-            with _storing(self.folder):
-                self._open()
-            yield
-        finally:
-            self._git.kept_open = ()
-            self._repository = None
-            os.close(descriptor)
+            try:
+                with _storing(self.folder):
+                    self._open()
+                yield
+            finally:
+                self._git.kept_open = ()
+                self._repository = None
 
     def _open(self) -> None:
         import pygit2
@@ -517,38 +492,9 @@ def _same(one: ShareHead, other: ShareHead) -> bool:
     return replace(one, at=0, signature="") == replace(other, at=0, signature="")
 
 
-def _lock(descriptor: int) -> None:
-    """Lock the repository's file. Raises Unavailable."""
-    end = time.monotonic() + LOCK_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() > end:
-                raise Unavailable("another memd is pushing or pulling this project", hint="try again later") from error
-            time.sleep(0.02)
-
-
-def _is_full(folder: Path) -> bool:
-    """Whether too little is free for a segment: libgit2 does not say why it could not write."""
-    with suppress(OSError):
-        return shutil.disk_usage(folder if folder.exists() else folder.parent).free < 2 * SEGMENT_BYTES
-    return False
-
-
-@contextmanager
-def _storing(folder: Path) -> Generator[None]:
-    """Turn errors of writing into those that the user can act on. Raises StorageFull, StoreError."""
+def _storing(folder: Path) -> AbstractContextManager[None]:
+    """Turn errors of writing into those that the user can act on: libgit2 does not say why it could not write. Raises
+    StorageFull, StoreError."""
     import pygit2
 
-    try:
-        yield
-    except MemdError:
-        raise
-    except (OSError, pygit2.GitError) as error:
-        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or _is_full(folder):
-            raise StorageFull(f"{folder} can't be written: the disk is full", hint="free some space") from error
-        raise StoreError(
-            f"{folder} can't be written: {error}", hint="remove it: the next push makes it again"
-        ) from error
+    return storing(folder, pygit2.GitError, least_free=2 * SEGMENT_BYTES)

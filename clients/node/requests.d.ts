@@ -115,6 +115,7 @@ export interface AuthorJudged {
   pool: string;
   partition: string;
   standing: "muted" | "new" | "trusted";
+  withheld?: boolean;
   after?: Shift[];
   review?: [string, boolean][];
 }
@@ -766,7 +767,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised | CourseOpened | CourseAsked | CourseClosed | TasksJudged | TaskRated | Checkpoint | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | ChangeReopened | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | RemoteConsented | RemoteReserved | RemoteSettled | ShareOpened | ShareClosed | ShareChosen | Offered | Delivered | Arrived | AuthorJudged | ShareLeased | PatchApplied | PatchTaken | PatchGone | PiTrusted | PolicySet | SkillRevised | CourseOpened | CourseAsked | CourseClosed | TasksJudged | TaskRated | Checkpoint | Unknown;
 }
 export interface Loosened {
   rule: string;
@@ -1746,6 +1747,13 @@ export interface ShareEvent {
   text?: string;
   why?: string;
 }
+export interface ShareLeased {
+  kind: "share_leased";
+  pool: string;
+  subject?: string;
+  until?: number;
+  withheld?: string[];
+}
 export interface ShareList {
   shares?: ShareState[];
 }
@@ -1774,6 +1782,8 @@ export interface ShareState {
   withdrawn?: boolean;
   address?: string;
   mark?: string;
+  lease_until?: string;
+  withheld?: number;
   partition?: string;
   name?: string;
   new_sessions?: boolean;
@@ -2034,6 +2044,10 @@ export interface TestScore {
   known: number;
   questions: number;
 }
+export interface TextVectors {
+  model?: string;
+  vectors?: unknown[];
+}
 export interface TimeWindow {
   L3_default: number;
 }
@@ -2161,6 +2175,8 @@ export interface RequestMethods {
   recall(query: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string; believed_at?: string; document?: string; keywords?: string[]; perspective?: string; agent?: string; threshold?: number; types?: string[]; by_chance?: boolean; deep?: boolean }): Promise<Recalled>;
   /** Rate an answer, named by its `recall`, or records, and tell how the task ended (T3, T4). Raises NotFound, InvalidRequest. */
   feedback(options?: { recall?: string; used?: string[]; helpful?: string[]; wrong?: string[]; failed?: boolean; outcome?: "" | "failure" | "prevented" | "success"; perspective?: string; learned?: { [name: string]: string } | null }): Promise<FeedbackTaken>;
+  /** Return vectors of texts by the model that searches now (H3). */
+  vectors(texts: string[]): Promise<TextVectors>;
   /** List records that were returned at least `least` times and never used (Q9). Raises NotFound. */
   neverUsed(options?: { pools?: string[]; least?: number; limit?: number }): Promise<UnusedList>;
   /** Return one record by its id or an unambiguous prefix of it, as of a time (Q12). Raises NotFound. */
@@ -2207,6 +2223,8 @@ export interface RequestMethods {
   prepareShare(pool: string, options?: { first?: number; dry_run?: boolean; earlier?: string }): Promise<PreparedShare>;
   /** Note what the remote has of the own partition. Raises NotFound, InvalidRequest. */
   noteDelivered(pool: string, partition: string, epoch: number, count: number, options?: { commit?: string; earlier?: string }): Promise<ShareState>;
+  /** Note until when a hub lets this home read what others share (A1). Raises NotFound, InvalidRequest. */
+  noteLease(pool: string, options?: { subject?: string; until?: number; withheld?: string[] }): Promise<ShareState>;
   /** Begin a new own partition, because another device writes the present one too. Raises InvalidRequest. */
   renewPartition(pool: string, head: unknown, options?: { hashes?: unknown[] }): Promise<ShareState>;
   /** Take what another author's partition has new (H2). Raises NotFound. */

@@ -310,6 +310,10 @@ class RequestMethods:
         """Rate an answer, named by its `recall`, or records, and tell how the task ended (T3, T4). Raises NotFound,
         InvalidRequest."""
 
+    @sends(request.GetVectors, reply.TextVectors)
+    def vectors(self, texts: Sequence[str]) -> None:
+        """Return vectors of texts by the model that searches now (H3)."""
+
     @sends(request.NeverUsed, reply.UnusedList)
     def never_used(self, pools: Sequence[str] = (), least: int = 3, limit: int = 50) -> None:
         """List records that were returned at least `least` times and never used (Q9). Raises NotFound."""
@@ -489,6 +493,10 @@ class RequestMethods:
         self, pool: str, partition: str, epoch: int, count: int, commit: str = "", earlier: str = ""
     ) -> None:
         """Note what the remote has of the own partition. Raises NotFound, InvalidRequest."""
+
+    @sends(request.NoteLease, ShareState)
+    def note_lease(self, pool: str, subject: str, until: int, withheld: Sequence[str] = ()) -> None:
+        """Note until when a hub lets this home read what others share (A1). Raises NotFound, InvalidRequest."""
 
     @sends(request.RenewPartition, ShareState)
     def renew_partition(self, pool: str, head: bytes, hashes: Sequence[bytes] = ()) -> None:

@@ -49,6 +49,8 @@ STANDINGS = {
 }
 """Why a shared record changed, or one that its author invalidated."""
 
+WITHHELD = "the hub's lease ended, or the hub shows its author to nobody"
+
 ANOTHER_LINE = "another shared line changes it"
 """Why a shared record changed when other lines came."""
 
@@ -154,6 +156,8 @@ def reason(entry: Logged, id: str) -> str:
         case Archived() | Restored() | Reviewed() as operation:
             return operation.why
         case AuthorJudged() as operation:
+            if operation.withheld:
+                return WITHHELD
             return STANDINGS[operation.standing]
         case Arrived():
             return ANOTHER_LINE

@@ -20,6 +20,7 @@ from ...protocol.operation import (
     Offered,
     ShareChosen,
     ShareClosed,
+    ShareLeased,
     ShareOpened,
 )
 from ...protocol.reply import Logged
@@ -34,7 +35,7 @@ class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shared project. `partitions`: all own ones, the present one last; `count`, `lamport`: of the present one, with
     the lines of others considered. `past`: lines of earlier partitions that the others have. `whole_since`: from when
     on sessions are shared as a whole, microseconds, 0 for none. `remotes`: what each remote has, by its address.
-    `first`: the place of the first partition with the present mark in `partitions`."""
+    `first`: the place of the first partition with the present mark in `partitions`; `lease`: what the hub said last."""
 
     opened: ShareOpened
     at: str
@@ -48,6 +49,7 @@ class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     whole_since: int = 0
     remotes: dict[str, Delivered] = {}
     first: int = 0
+    lease: ShareLeased | None = None
 
     @property
     def audience(self) -> str:
@@ -80,7 +82,7 @@ class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class PartnerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A partition of another author. `taken_at`: RFC 3339 of the last lines; `problem`: why it was refused last; `hub`:
-    the name by which the hub that carried its lines knows the pool, "" if git did."""
+    the name by which the hub that carried its lines knows the pool, "" if git did; `withheld`: a lease hides it."""
 
     pool: str
     partition: str
@@ -94,6 +96,12 @@ class PartnerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     problem: str = ""
     taken_at: str = ""
     hub: str = ""
+    withheld: bool = False
+
+    @property
+    def effective(self) -> Standing:
+        """What the standing amounts to: an author whom a lease hides is as muted as one whom the user muted."""
+        return "muted" if self.withheld else self.standing
 
 
 class TakenLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -137,7 +145,7 @@ class SharingTable(FoldTables):
         *("shares", "share_lines", "share_records", "share_choices", "share_refs"),
         *("partners", "partner_segments", "partner_lines"),
     )
-    reads = (ShareOpened, ShareClosed, ShareChosen, Offered, Delivered, Arrived, AuthorJudged)
+    reads = (ShareOpened, ShareClosed, ShareChosen, Offered, Delivered, Arrived, AuthorJudged, ShareLeased)
 
     def apply(self, batch: OperationBatch, entry: Logged) -> None:
         match entry.operation:
@@ -158,7 +166,9 @@ class SharingTable(FoldTables):
                 self._arrive(batch, arrived, entry.at)
             case AuthorJudged() as judged:
                 partner = self._partner_in(batch, judged.pool, judged.partition)
-                self._keep(batch, _replace(partner, standing=judged.standing))
+                self._keep(batch, _replace(partner, standing=judged.standing, withheld=judged.withheld))
+            case ShareLeased() as leased:
+                self._change(batch, leased.pool, lease=leased)
             case _:
                 pass
 

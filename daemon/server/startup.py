@@ -126,8 +126,12 @@ class Daemon:
             root_of=lambda cwd: identity.probe(cwd, WRITE_S).folder,
         )
         roles = Roles(stores, policy, core.directory.named, folder_pools.of)
+
+        def check_leases() -> None:
+            sharing.leases.check()
+
         self._authorisation = authorisation = Authorisation(
-            stores, passes, core.directory, folder_pools.of, roles.check
+            stores, passes, core.directory, folder_pools.of, roles.check, check_leases
         )
         capture = CaptureService(core, opening, self._replies.together, self._disabled, roles.check)
         self._writer = writer = capture.writer

@@ -44,6 +44,14 @@ def shared_id(pool: str, partition: str, number: int) -> str:
     return record_id(pool, document_of(partition), str(number), 0, 0)
 
 
+def is_withheld(stores: Stores, record: Record) -> bool:
+    """Whether a hub's lease hides a record of another author, so that no reply may have its words (A1)."""
+    if record.status != "hidden" or not record.is_team:
+        return False
+    partner = stores.sharing.partner(record.pool, record.provenance.source.partition(":")[2])
+    return partner is not None and partner.withheld
+
+
 class SharedBelief:
     """The lines of one pool. `without`: partitions that say nothing besides the muted and revoked ones; `standings`: of
     partitions whose author the user judges now."""
@@ -60,7 +68,7 @@ class SharedBelief:
         self._share = share
         revoked = {entry.source for entry in stores.grants.sources()}
         self.partners = {partner.partition: partner for partner in stores.sharing.partners(pool)}
-        told = {name: partner.standing for name, partner in self.partners.items()} | dict(standings or {})
+        told = {name: partner.effective for name, partner in self.partners.items()} | dict(standings or {})
         self._trusted = frozenset(name for name, standing in told.items() if standing == "trusted")
         silent = {name for name, standing in told.items() if standing == "muted" or {TEAM, document_of(name)} & revoked}
         self._silent = silent | set(without)

@@ -38,7 +38,7 @@ home = places(os.environ, os.getuid())
 with Client(home, 30_000) as client:
     [share] = client.shares((sys.argv[1],)).shares
     for step in sys.argv[2:]:
-        getattr(carrying, step)(client, share.pool, carrying.exchange_for(home, share, None, False))
+        getattr(carrying, step)(client, share.pool, carrying.exchange_for(client, share, None, False))
 """
 """Pushes and pulls as the command does, in a process that can be killed: the pool, then `push` or `pull`."""
 

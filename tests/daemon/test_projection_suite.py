@@ -257,8 +257,15 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         pool=st.just("project/a"),
         partition=st.sampled_from(["p1", "p2"]),
         standing=st.sampled_from(["new", "trusted", "muted"]),
+        withheld=st.booleans(),
         after=SHIFTS,
         review=MARKS,
+    ),
+    o.ShareLeased: st.builds(
+        o.ShareLeased,
+        pool=st.just("project/a"),
+        until=st.sampled_from([0, 10**15, 10**17]),
+        withheld=st.sampled_from([(), ("p1",)]),
     ),
     o.PatchApplied: st.builds(
         o.PatchApplied,

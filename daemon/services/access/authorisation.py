@@ -41,10 +41,12 @@ class Authorisation:
         directory: PoolDirectory,
         folder_scope: FolderScope,
         check_role: Callable[[Request], None] = lambda request: None,
+        check_leases: Callable[[], None] = lambda: None,
     ) -> None:
-        """`check_role`: raises Denied for a request that its surface may not send."""
+        """`check_role`: raises Denied for a request that its surface may not send; `check_leases`: hides what may no
+        longer be read."""
         self._stores, self._passes, self._directory, self._folder_scope = stores, passes, directory, folder_scope
-        self._check_role = check_role
+        self._check_role, self._check_leases = check_role, check_leases
         self._cache = OperationCache(stores)
 
     def caller(self, request: Request, handler: Handler | CaptureHandler) -> Caller:
@@ -57,6 +59,7 @@ class Authorisation:
             )
         if isinstance(handler, CaptureHandler):  # the hot path: a capture reads nothing
             return USER
+        self._check_leases()
         reader = self.reader(request.token)
         hears = self.hears(reader)
         permits = self._permits(reader, hears)

@@ -45,6 +45,7 @@ from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
 from ..merging import merged
 from ..service import Handlers, Service, owner
+from ..shared_belief import is_withheld
 from ..write_thread import Writer
 from .hiding import bring_back, hide, may_hide
 from .reopening import stands, step_of, taken_back, why_retired
@@ -147,11 +148,11 @@ class InboxService(Service):
             id=proposal.id,
             what=proposal.what,
             record=proposal.record,
-            line=told or (old.description if old else ""),
+            line=told or self._line(old),
             state=state,
             by=proposal.by or proposal.document,
             against=proposal.against,
-            against_line=new.description if new else "",
+            against_line=self._line(new),
             label=proposal.label,
             reason=proposal.reason,
             at=asked.at,
@@ -161,6 +162,10 @@ class InboxService(Service):
             patch=patches.name(asked) if patches and state != "moot" else "",
             changes=patches.changes(proposal) if patches else (),
         )
+
+    def _line(self, record: Record | None) -> str:
+        """Return a record's description; "" for none, and for one that a hub's lease hides."""
+        return "" if record is None or is_withheld(self._stores, record) else record.description
 
     def decide(self, request: Decide) -> Decided:
         """Accept or reject all named proposals, or none. Raises NotFound, InvalidRequest."""

@@ -31,6 +31,7 @@ from ..core import Core
 from ..jobs import Progress, Report
 from ..provenance_rebase import Turn
 from ..service import Handlers, Service, owner
+from ..shared_belief import is_withheld
 from ..write_thread import Writer
 from .compaction import NAMES, Rebuild, clear, compact, compact_log, renew, start_compaction
 from .copy_removal import drop_copies
@@ -99,9 +100,9 @@ class ForgettingService(Service):
         """Return what a request would forget. Raises InvalidRequest without exactly one scope, NotFound."""
         scope, spool = self._scope(request), self._places.spool
         loss = find_loss(self._stores, scope, waiting(spool))
-        chosen = [_going(record, "chosen") for id, record in loss.gone.items() if id in loss.chosen]
-        lineage = [_going(record, "source") for id, record in loss.gone.items() if id not in loss.chosen]
-        staying = [_going(record, "loses a source") for record in loss.rebased.values()]
+        chosen = [self._going(record, "chosen") for id, record in loss.gone.items() if id in loss.chosen]
+        lineage = [self._going(record, "source") for id, record in loss.gone.items() if id not in loss.chosen]
+        staying = [self._going(record, "loses a source") for record in loss.rebased.values()]
         return ForgetPlan(
             records=tuple([*chosen, *lineage, *staying][:SHOWN]),
             record_count=len(loss.gone),
@@ -110,6 +111,10 @@ class ForgettingService(Service):
             spooled=sum(not seqs for seqs in loss.turns.values()) + unreadable(spool, words_of(self._stores, scope)),
             names=loss.name_count,
         )
+
+    def _going(self, record: Record, why: Literal["chosen", "source", "loses a source"]) -> Going:
+        line = "" if is_withheld(self._stores, record) else record.description[:200]
+        return Going(id=record.id, type=record.type, status=record.status, line=line, why=why)
 
     def start_forgetting(self, request: Forget, before: Sequence[AnyOperation] = ()) -> JobState:
         """Start to forget; `before` is in the first commit. Raises InvalidRequest without exactly one scope, NotFound,
@@ -366,7 +371,3 @@ class ForgettingService(Service):
             for entry in log_.read() if pieces - present else ():
                 present.update(piece for piece in pieces if entry.payload and piece in entry.payload)
         return present
-
-
-def _going(record: Record, why: Literal["chosen", "source", "loses a source"]) -> Going:
-    return Going(id=record.id, type=record.type, status=record.status, line=record.description[:200], why=why)

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 
 from ....protocol.courses import SECTION_LIMIT, TEST_TOKENS
 from ....protocol.errors import InvalidRequest
-from ....protocol.recall import Feedback, Heard, Hit, NeverUsed, Recall, Recalled
+from ....protocol.recall import Feedback, GetVectors, Heard, Hit, NeverUsed, Recall, Recalled, TextVectors
 from ....protocol.record import QUOTE_LIMIT, Record, check_types
 from ....protocol.scope import concern_keywords, concern_name
 from ....stages.batch import PERSONAL
 from ...projections.placement import agent_pool
 from ...projections.pool_directory import OperationCache
 from ...projections.project_pointer import DOCUMENT as POINTERS
+from ...projections.records import digest
 from ...projections.tokens import TermTokens
 from ..core import Core
 from ..events import AnswerUsed, Topic
@@ -126,6 +127,7 @@ class RecallService(Service):
         """A deep recall reads the archive, so it runs on the slow lane."""
         return {
             Recall: Handler(_lane, self.recall, under_pass=True, scoped=True),
+            GetVectors: owner("slow", self.embed),
             Feedback: owner("write", self._learner.take),
             NeverUsed: owner("slow", self._learner.never_used),
         }
@@ -171,6 +173,17 @@ class RecallService(Service):
         outcome = f"{len(answer.hits)} records, {len(answer.turns)} turns"
         self._activity.note("recalled", f"no answer: {answer.reason}" if answer.abstained else outcome)
         return answer
+
+    def embed(self, request: GetVectors) -> TextVectors:
+        """Return vectors of texts: stored ones, else those of questions."""
+        sense = self._models.sense
+        store, encode = sense.vectors.store, sense.encode
+        if encode is None:
+            return TextVectors()
+        places, rows = store.get([digest(text) for text in request.texts])
+        stored = dict(zip(places, rows, strict=True))
+        vectors = (stored[n] if n in stored else encode(text) for n, text in enumerate(request.texts))
+        return TextVectors(model=store.model, vectors=tuple(vector.astype("<f2").tobytes() for vector in vectors))
 
     def _with_keywords(self, request: Recall) -> Recall:
         """Return a request that also searches the keywords of its perspective (Q7)."""

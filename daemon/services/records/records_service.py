@@ -19,7 +19,18 @@ from ....protocol.export import leaving, leaving_pool, leaving_session
 from ....protocol.fading import Reviewed
 from ....protocol.history import GetHistory, GetTimeline, History, Version
 from ....protocol.instant import micros
-from ....protocol.operation import Added, AnyOperation, Invalidated, Merged, Pinned, SessionOpened, Updated
+from ....protocol.operation import (
+    Added,
+    AnyOperation,
+    Arrived,
+    Invalidated,
+    Merged,
+    Pinned,
+    SessionOpened,
+    Unknown,
+    Updated,
+    kind,
+)
 from ....protocol.record import Record, check_types, learning_order
 from ....protocol.reply import (
     Change,
@@ -36,14 +47,14 @@ from ....protocol.request import Export, Get, ImportRecords, Journal, List, Why
 from ....stages.batch import PERSONAL
 from ...projections.placement import documents_of
 from ...projections.pool_directory import PoolDirectory
-from ...projections.record_reducer import reason
+from ...projections.record_reducer import reason, touched
 from ...projections.stores import Stores
 from ...projections.timeline import Timeline, View
 from ..outgoing_screen import shown, without_secrets
 from ..pass_limits import limited, may_read, permitted_ids
 from ..record_history import entries, versions
 from ..service import Caller, Handler, Handlers, Permits, Service, owner
-from ..shared_belief import with_author
+from ..shared_belief import is_withheld, with_author
 from ..statements import speaker
 from .importing import import_records
 
@@ -245,7 +256,20 @@ class RecordsService(Service):
     def journal(self, request: Journal) -> Journaled:
         limit = min(max(1, request.limit), SLICE)
         entries = self._stores.journal.slice(max(0, request.after), limit)
+        if any(share.lease for share in self._stores.sharing.shares()):
+            entries = map(self._readable, entries)
         return Journaled(entries=tuple(entries), last=self._stores.journal.last)
+
+    def _readable(self, entry: Logged) -> Logged:
+        """Return an entry, by name alone if it has words that a hub's lease hides."""
+        operation = entry.operation
+        records = self._stores.records.many(touched(operation)).values()
+        if isinstance(operation, Arrived):
+            partner = self._stores.sharing.partner(operation.pool, operation.partition)
+            is_hidden = partner is not None and partner.withheld
+        else:
+            is_hidden = any(is_withheld(self._stores, record) for record in records)
+        return replace(entry, operation=Unknown(name=kind(operation))) if is_hidden else entry
 
     def import_records(self, request: ImportRecords) -> RecordsImported:
         """Bring exported records in. Raises InvalidRequest."""

@@ -39,8 +39,8 @@ from .shared_records import author_name
 from .standings import judged
 from .taking import ForgetLines, Taking
 
-PARTITIONS = 64
-"""Most partitions of other authors in a pool."""
+PARTITIONS, HUB_PARTITIONS = 64, 1_000
+"""Most partitions of other authors in a pool; more where a hub grants who may write."""
 
 OTHER_COPY = "you, other copy"
 """Name of a device that goes on under the key of this home, because one is a copy of the other."""
@@ -48,8 +48,9 @@ OTHER_COPY = "you, other copy"
 OWN = "it is your own partition: there is nothing to take"
 REVOKED = "you revoked this author as a source: `memd grant --back --source` shows the records again"
 ELSEWHERE = "memd takes this partition into another project"
+WITHHELD = "the hub's lease has ended, or the hub shows this author to nobody: `memd hub sync`"
 FORGOTTEN = "you forgot everything of this author"
-TOO_MANY = f"the project has {PARTITIONS} partitions already"
+TOO_MANY = "the project has as many partitions already as memd takes"
 
 SayInvalid = Callable[[str, str, str, str], None]
 """Says with the next push that a line does not hold: pool, name of the line, until when it did, why."""
@@ -118,10 +119,13 @@ class Arrivals:
             return REVOKED
         if self._stores.forgotten.names(document):
             return FORGOTTEN
+        if partner is not None and partner.withheld:
+            return WITHHELD
         session = self._stores.sources.session(document)
         if session is not None and session.opened.project != pool:
             return ELSEWHERE
-        is_full = partner is None and len(self._stores.sharing.partners(pool)) >= PARTITIONS
+        most = HUB_PARTITIONS if share.hub else PARTITIONS
+        is_full = partner is None and len(self._stores.sharing.partners(pool)) >= most
         return TOO_MANY if is_full else ""
 
     def _is_own(self, share: ShareEntry, head: ShareHead, hashes: Sequence[bytes]) -> bool:
@@ -326,6 +330,7 @@ class Arrivals:
                 if line.what == "other" and not taken.gone:
                     continue
                 what = "gone" if taken.gone or line.what == "other" else line.what
+                line = msgspec.structs.replace(line, why="") if partner.withheld else line
                 id = belief.id_of(line.ref) if line.what == "inv" else shared_id(pool, partition, line.n)
                 why = without_secrets(line.why) if what == "inv" else ""
                 at = from_micros(taken.at)

@@ -38,6 +38,7 @@ from ....protocol.operation import (
     SessionOpened,
     SessionResumed,
     ShareChosen,
+    ShareLeased,
     Updated,
 )
 from ....protocol.record import LIVE, Record, is_team_document, learning_order
@@ -96,7 +97,7 @@ class _PoolPlan:
 
 _WITHOUT_EFFECT = (
     *(Checkpoint, ChangeProposed, ChangeDecided, Counted, Delivered, Distilled, FeedbackGiven, PoolOpened),
-    *(RemoteConsented, RemoteReserved, RemoteSettled, Retried, SessionClosed, SessionResumed, Slept),
+    *(RemoteConsented, RemoteReserved, RemoteSettled, Retried, SessionClosed, SessionResumed, ShareLeased, Slept),
 )
 _OF_RECORDS = (
     *(Added, Archived, Arrived, AuthorJudged, Invalidated, Merged, Moved, Pinned, RecordJudged, Released, Restored),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....protocol.instant import from_micros
 from ....protocol.operation import Offered
 from ....protocol.record import Record
 from ....protocol.share import (
@@ -17,6 +18,7 @@ from ....protocol.share import (
     JudgeAuthor,
     ListShares,
     NoteDelivered,
+    NoteLease,
     OfferRecords,
     OpenShare,
     PrepareShare,
@@ -31,6 +33,7 @@ from ..core import Core
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 from .arrivals import Arrivals
+from .leases import Leases
 from .own_partition import OwnPartition
 from .taking import ForgetLines
 
@@ -50,6 +53,7 @@ class SharingService(Service):
             writer.run(lambda: own.invalidate(pool, name, until, why)).result()
 
         self._arrivals = Arrivals(core, writer, forget, say_invalid)
+        self.leases = Leases(core, writer)
 
     def retractions(self, records: Sequence[Record]) -> list[Offered]:
         """Return the lines that tell everybody that other authors' records do not hold. On the write thread."""
@@ -69,6 +73,7 @@ class SharingService(Service):
             RenewPartition: owner("slow", lambda request: self._state(self._own.renew(request))),
             TakePartition: owner("slow", self._arrivals.take),
             JudgeAuthor: owner("slow", lambda request: self._state(self._arrivals.judge(request))),
+            NoteLease: owner("slow", lambda request: self._state(self.leases.note(request))),
             DisputeRecords: owner("slow", self._arrivals.dispute),
             GetShareLog: owner("slow", self._arrivals.log),
         }
@@ -90,6 +95,8 @@ class SharingService(Service):
             address=opened.address,
             mark=entry.hub,
             partition=opened.partition,
+            lease_until=from_micros(entry.lease.until) if entry.lease and entry.lease.until else "",
+            withheld=len(entry.lease.withheld) if entry.lease else 0,
             name=opened.name,
             new_sessions=opened.new_sessions,
             since=entry.at,

@@ -21,16 +21,21 @@ from .line_groups import INVALIDATED, may_retire, proposed, reviews
 from .shared_records import status_of
 
 
-def judged(stores: Stores, partner: PartnerEntry, standing: Standing, now: int) -> list[AnyOperation]:
-    """Return the operation by which the user judges an author, and the proposals that follow. `now` in microseconds. On
-    the write thread."""
+def judged(
+    stores: Stores, partner: PartnerEntry, standing: Standing, now: int, *, is_withheld: bool | None = None
+) -> list[AnyOperation]:
+    """Return the operation by which the user judges an author, or a lease hides or shows one (`is_withheld`), and the
+    proposals that follow. `now` in microseconds. On the write thread."""
     pool, partition = partner.pool, partner.partition
-    belief = SharedBelief(stores, pool, standings={partition: standing})
+    withheld = partner.withheld if is_withheld is None else is_withheld
+    effective = msgspec.structs.replace(partner, standing=standing, withheld=withheld).effective
+    belief = SharedBelief(stores, pool, standings={partition: effective})
     document = document_of(partition)
     own = stores.records.many(stores.records.citing(document)).values()
     shifts: dict[str, Shift] = {}
     for record in own:
-        if record.provenance.source == document and (shift := _own(stores, belief, record, partner.standing, standing)):
+        shift = _own(stores, belief, record, partner.effective, effective)
+        if shift is not None and record.provenance.source == document:
             shifts[record.id] = shift
     targets = belief.invalidated_by(partition)
     rejected = _rejected(stores)
@@ -44,6 +49,7 @@ def judged(stores: Stores, partner: PartnerEntry, standing: Standing, now: int) 
         pool=pool,
         partition=partition,
         standing=standing,
+        withheld=withheld,
         after=tuple(shifts[id] for id in sorted(shifts)),
         review=reviews(stores, belief, changed),
     )
@@ -104,5 +110,5 @@ def _target(
 def revived(stores: Stores, record: Record, belief: SharedBelief) -> Shift:
     """Return the state of a record that no line invalidates any more."""
     partner = belief.partners.get(record.provenance.source.partition(":")[2])
-    status = status_of(record, partner.standing) if record.is_team and partner else "active"
+    status = status_of(record, partner.effective) if record.is_team and partner else "active"
     return Shift(record.id, status, first_until(stores, record))
