@@ -64,6 +64,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "scope": ("scope", "Show or change the pool of a folder or a record."),
         "leave": ("scope", "Stop reading a project's memory, or start again."),
         "share": ("share", "Share a project's memory with those who share its repository."),
+        "hub": ("hub", "Share memory with an organisation, through a hub."),
         "pi": ("pi", "Keep a project's playbook in its repository, as patches."),
         "patch": ("patch", "Show and decide proposed changes of a project's playbook."),
         "agent": ("agent", "List agents with a memory; create, teach or rank them."),

@@ -16,7 +16,7 @@ from ...protocol.record import LIVE, TYPES, Record
 from ...protocol.scope import check_agent
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, here, instant
-from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
+from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, say, shortened, styled, wrapped
 from .wording import count, heard_lines, hit_lines, pool_name, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -52,6 +52,7 @@ def recall(
         bool, typer.Option("--deep", help="Add the surrounding transcript, earlier versions and linked records.")
     ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
+    org: Annotated[bool, typer.Option("--org", help="Also ask the hubs that you joined, in all their pools.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Search memory. Each result names its source.
@@ -67,6 +68,7 @@ def recall(
       memd recall "tests" --type decision --type convention
       memd recall "tests" --threshold 0.4 --explain
       memd recall "what went wrong" --agent reviewer --perspective security
+      memd recall "who runs the build farm" --org    # docs/HUB.md
     """
     with CommandAnswer("recall", as_json) as answer, reach() as client:
         recalled = client.recall(
@@ -87,7 +89,14 @@ def recall(
             deep=deep,
         )
         check_agent(agent, pool or (), recalled.scope)
-        answer.give(recalled, recalled_lines(recalled, explain, perspective))
+        lines = recalled_lines(recalled, explain, perspective)
+        if org:
+            from .hub import org_lines, org_recall
+
+            answers = org_recall(client, query, limit, answer)
+            answer.give({**complete(recalled), "org": answers}, [*lines, *org_lines(answers)])
+            return
+        answer.give(recalled, lines)
 
 
 def recalled_lines(recalled: Recalled, explain: bool = False, perspective: str = "") -> Iterator[str]:

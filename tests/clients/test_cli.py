@@ -66,7 +66,7 @@ def test_wrong_arguments_are_told_with_a_hint(memd: Any, arguments: tuple[str, .
 
 ONE_OF = {"import": "git", "model": "use", "scope": "why", "service": "install", "config": "set", "session": "show"}
 ONE_OF |= {"shell": "init", "maintain": "sleep", "persona": "set", "remote": "status", "share": "on", "pi": "init"}
-ONE_OF |= {"patch": "list", "policy": "show", "skill": "list"}
+ONE_OF |= {"patch": "list", "policy": "show", "skill": "list", "hub": "join"}
 PRINTS_CODE = {"shell", "completion", "man", "mcp"}
 """What another program reads as it is: a shell, man, an MCP host."""
 

@@ -5,20 +5,30 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memd.clients.hub.database import HubDatabase
+from memd.clients.hub.hub_candidates import HubCandidates
+from memd.clients.hub.partitions_at_hub import granted, put
 from memd.daemon.projections.stores import Stores
 from memd.daemon.projections.vector_index import GRAPH_ABOVE
 from memd.daemon.services.recall.local_candidates import LocalCandidates
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.candidates import EXACT, CandidateRecord, Candidates, best_first
+from memd.protocol.hub import HubPut, LineVector, PutAtHub
 from memd.protocol.operation import Added, Decision, Invalidated
 from memd.protocol.record import Provenance, Record, Span
+from memd.protocol.shared_lines import ShareMark
+from tests.clients.hub_server import Hub, postgres
 from tests.conftest import EXAMPLES
+from tests.daemon.shared_authors import Author
+
+__all__ = ["postgres"]
 
 AT = "2026-01-01T00:00:00Z"
 WHY = Decision(action="add", reason="a test")
@@ -70,9 +80,78 @@ def record(id: str, pool: str, text: str) -> Record:
     return Record(id=id, pool=pool, kind="note", content=text, description=text, provenance=provenance)
 
 
-IMPLEMENTATIONS: dict[str, Callable[[Path], FilledStore]] = {
-    "local": lambda folder: LocalStore(folder, indexed=False),
-    "local_indexed": lambda folder: LocalStore(folder, indexed=True),
+class HubStore:
+    """A hub: an author each pool puts lines, and retracts one to withhold it."""
+
+    def __init__(self, folder: Path, postgres: str) -> None:
+        folder.mkdir()
+        self._hub = Hub(postgres, folder)
+        self._database = HubDatabase(self._hub.gateway_url, 2)
+        self._database.open()
+        self._authors: dict[str, Author] = {}
+        self._numbers: dict[str, int] = {}
+        self._ids: dict[str, str] = {}
+        """The id of a row by that of its candidate, which has the number of its pool, its partition and its line."""
+
+    def _author(self, pool: str) -> Author:
+        if pool not in self._authors:
+            name = f"p{len(self._authors)}"
+            self._hub.grant("ada", name)
+            with self._database.transaction("reader", "ada") as connection:
+                place = granted(connection, [name], 2**62)[name]
+            self._numbers[pool] = place.number
+            self._authors[pool] = Author(len(self._authors), mark=ShareMark(remote=place.at_hub.mark))
+        return self._authors[pool]
+
+    def fill(self, rows: Iterable[Row]) -> None:
+        vectors: dict[str, list[LineVector]] = {}
+        for id, pool, text, vector in rows:
+            author = self._author(pool)
+            number = len(author.lines)
+            self._ids[f"{self._numbers[pool]}/{author.partition}/{number}"] = id
+            author.add(text)
+            half = np.frombuffer(vector, np.float32).astype("<f2").tobytes() if vector is not None else None
+            vectors.setdefault(pool, []).extend([LineVector(number, half)] if half is not None else [])
+        for pool, of_pool in vectors.items():
+            self._put(pool, of_pool)
+
+    def _put(self, pool: str, vectors: Sequence[LineVector] = ()) -> None:
+        author = self._authors[pool]
+        request = HubPut(
+            pool="p",
+            head=author.head(),
+            hashes=author.hashes(),
+            segments=author.segments(),
+            model="m",
+            vectors=tuple(vectors),
+        )
+        with self._database.transaction("writer", "ada") as connection:
+            places = granted(connection, [], 2**62).values()
+            (place,) = (place for place in places if place.number == self._numbers[pool])
+            assert put(connection, place, "ada", request) == PutAtHub()
+
+    def search(self, terms: Sequence[str], vector: bytes | None, pools: Sequence[str], k: int) -> list[CandidateRecord]:
+        with self._database.transaction("reader", "ada") as connection:
+            candidates: Candidates = HubCandidates(connection, self._numbers, "m")
+            answer = candidates.search(terms, vector, pools, k)
+        assert answer == best_first(answer)
+        return best_first(msgspec.structs.replace(one, id=self._ids[one.id]) for one in answer)
+
+    def withhold(self, id: str) -> None:
+        (name,) = (name for name, row in self._ids.items() if row == id)
+        number, _, line = name.partition("/")
+        (pool,) = (pool for pool, place in self._numbers.items() if place == int(number))
+        self._authors[pool].invalidate(line)
+        self._put(pool)
+
+    def close(self) -> None:
+        self._database.close()
+
+
+IMPLEMENTATIONS: dict[str, Callable[[Path, pytest.FixtureRequest], FilledStore]] = {
+    "local": lambda folder, request: LocalStore(folder, indexed=False),
+    "local_indexed": lambda folder, request: LocalStore(folder, indexed=True),
+    "hub": lambda folder, request: HubStore(folder, request.getfixturevalue("postgres")),
 }
 
 
@@ -118,7 +197,7 @@ def by_similarity(answer: Iterable[CandidateRecord]) -> list[str]:
 @pytest.fixture(params=list(IMPLEMENTATIONS))
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FilledStore]:
     """An empty store."""
-    opened = IMPLEMENTATIONS[request.param](tmp_path / "store")
+    opened = IMPLEMENTATIONS[request.param](tmp_path / "store", request)
     yield opened
     opened.close()
 
@@ -146,7 +225,7 @@ def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             id = f"r{number:02}x{place:04}"
             text = f"remark {id} on topic{place % 7} of everybody"
             rows[id] = (id, f"team/{number:02}", text, unit(0.7 * side + noise).tobytes())
-    opened = IMPLEMENTATIONS[request.param](tmp_path_factory.mktemp("many") / "store")
+    opened = IMPLEMENTATIONS[request.param](tmp_path_factory.mktemp("many") / "store", request)
     opened.fill(rows.values())
     yield Filled(opened, rows)
     opened.close()
@@ -165,7 +244,7 @@ def few(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             id = f"{pool[-1]}{place}"
             vector = at(1 - len(rows) / 10, len(rows)) if place < size - 1 else None
             rows[id] = (id, pool, f"harbour remark {id}", vector)
-    opened = IMPLEMENTATIONS[request.param](tmp_path_factory.mktemp("few") / "store")
+    opened = IMPLEMENTATIONS[request.param](tmp_path_factory.mktemp("few") / "store", request)
     opened.fill(rows.values())
     yield Filled(opened, rows)
     opened.close()

@@ -41,11 +41,13 @@ ALLOWED: dict[str, set[str]] = {
     "clients/panel": {"clients/panel", "clients/panel/screens", "clients/python", "protocol"},
     "clients/panel/screens": {"clients/panel", "clients/python", "protocol"},
     "clients/exchange": {"clients/exchange", "clients/python", "protocol"},
+    "clients/hub": {"clients/hub", "protocol"},
     "clients/hooks": {"clients/hooks", "clients/importers", "clients/python", "protocol"},
     "clients/bench": {
         *BENCH,
         "clients/exchange",
         "clients/hooks",
+        "clients/hub",
         "clients/shell",
         *(f"clients/bench/{n}" for n in ("peers", "read", "write")),
     },
@@ -207,11 +209,12 @@ def test_only_the_storage_layer_of_the_daemon_imports_lmdb(shipped: dict[Path, a
     assert outside == []
 
 
-def test_only_the_process_of_a_remote_call_imports_an_http_client_W4(
+def test_only_the_process_of_a_remote_call_and_the_commands_for_a_hub_import_an_http_client_W4_H3(
     shipped: dict[Path, ast.Module], pyproject: dict[str, Any]
 ) -> None:
     clients = ("httpx", "requests", "urllib3", "aiohttp", "openai", "anthropic")
-    assert [path for name in clients for path in imports_of(name, shipped)] == ["daemon/services/remote/child.py"]
+    paths = [path for name in clients for path in imports_of(name, shipped)]
+    assert sorted(set(paths)) == ["clients/exchange/hub_client.py", "daemon/services/remote/child.py"]
     assert not [line for line in pyproject["project"]["dependencies"] if line.startswith(clients)]
 
 

@@ -1,0 +1,434 @@
+"""The hub's gateway over HTTP and a real PostgreSQL: access, lines, search (H3, A1, A3, T10)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from itertools import count
+from random import Random
+
+import httpx
+import numpy as np
+import psycopg
+import pytest
+
+from memd.clients.hub import administration
+from memd.clients.hub.database import HubDatabase, check_user
+from memd.clients.hub.partitions_at_hub import granted, put
+from memd.protocol.errors import Denied, MemdError, Refused
+from memd.protocol.hub import (
+    HUB_DIMENSIONS,
+    MOST_BYTES,
+    HubPut,
+    HubRecall,
+    HubSegments,
+    LineVector,
+    RecalledAtHub,
+    SegmentsAtHub,
+)
+from memd.protocol.partition_acceptance import KnownPartition, accept
+from memd.protocol.shared_lines import SEGMENT, decode_head, of_repository
+from tests.clients.hub_server import Hub, User, database, hub, partitions, postgres, refusal
+from tests.daemon.shared_authors import Author
+
+__all__ = ["database", "hub", "postgres"]
+MODEL = "test-1"
+_numbers = count()
+
+
+@pytest.fixture
+def pool() -> str:
+    """A pool of the test's own."""
+    return f"pool-{next(_numbers)}"
+
+
+@pytest.fixture
+def ada(hub: Hub, pool: str) -> User:
+    """A user of the pool."""
+    return hub.user("ada", pool)
+
+
+@pytest.fixture
+def bert(hub: Hub, pool: str) -> User:
+    """Another one."""
+    return hub.user("bert", pool)
+
+
+def vector(seed: int) -> bytes:
+    """A unit vector."""
+    numbers = np.random.default_rng(seed).standard_normal(HUB_DIMENSIONS)
+    return (numbers / np.linalg.norm(numbers)).astype("<f2").tobytes()
+
+
+def read(user: User, pool: str, partition: str) -> list[bytes]:
+    """The lines of a partition, page by page."""
+    head = next(row for row in user.heads(pool).heads if row.partition == partition)
+    lines: list[bytes] = []
+    while len(lines) < decode_head(head.head).count:
+        first = len(lines) // SEGMENT
+        numbers = tuple(range(first, min(first + 4, len(head.hashes))))
+        for segment in user.ask(HubSegments(pool=pool, partition=partition, numbers=numbers), SegmentsAtHub).segments:
+            lines += segment.data.splitlines()
+    return lines
+
+
+def texts(recalled: RecalledAtHub) -> list[str]:
+    return [hit.text for hit in recalled.hits]
+
+
+def recalled(user: User, query: str, **more: object) -> RecalledAtHub:
+    return user.ask(HubRecall(query=query, **more), RecalledAtHub)  # type: ignore[arg-type]
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+def test_a_partition_is_read_as_it_was_put_H3(pool: str, ada: User, bert: User) -> None:
+    author = ada.author(1, pool, *(f"The orchard has tree number {n}." for n in range(SEGMENT + 3)))
+    assert not ada.put(pool, author).problem
+    [head] = bert.heads(pool).heads
+    assert (head.partition, head.head, head.hashes) == (author.partition, author.head(), author.hashes())
+    assert read(bert, pool, author.partition) == author.lines
+    marks = {of_repository("", ada.mark(pool).remote)}
+    assert not accept(KnownPartition(), decode_head(head.head), head.hashes, author.segments(), marks).left
+
+
+def test_a_put_sends_only_what_is_new_and_says_what_it_lacks_H3(pool: str, ada: User) -> None:
+    author = ada.author(2, pool, *(f"Row {n} is pruned in March." for n in range(SEGMENT + 1)))
+    ada.put(pool, author)
+    author.add("Row 300 is pruned in April.")
+    assert ada.put(pool, author, segments=()).wanted == (1,)
+    assert not ada.put(pool, author, segments=author.segments(1)).wanted
+    assert read(ada, pool, author.partition) == author.lines
+
+
+@pytest.mark.parametrize("kind", ["older", "changed", "forged", "appended", "another pool", "unsigned segment"])
+def test_a_hub_refuses_what_a_daemon_would_refuse_H3(hub: Hub, pool: str, ada: User, kind: str) -> None:
+    author = ada.author(3, pool, "The press starts at six.", "The press stops at nine.")
+    ada.put(pool, author)
+    before = read(ada, pool, author.partition)
+    more: dict[str, object] = {}
+    if kind == "older":
+        author.lines.pop()
+    elif kind == "changed":
+        author.lines[0] = author.lines[0].replace(b"six", b"two")
+    elif kind == "forged":
+        more["head"] = author.head().replace(b"author 3", b"author 4")
+    elif kind == "appended":
+        more["segments"] = tuple(type(segment)(segment.number, segment.data + b"{}\n") for segment in author.segments())
+    elif kind == "another pool":
+        hub.user("ada", f"{pool}-other")
+        author.mark = User(hub, "ada", hub.pass_of("ada")).mark(f"{pool}-other")
+        author.add("This is for another pool.")
+    else:
+        author.add("The press is oiled.")
+        more["segments"] = ada.author(3, pool, "The press starts at six.", "The press stops at nine.", "No.").segments()
+    assert ada.put(pool, author, **more).problem
+    assert read(ada, pool, author.partition) == before
+
+
+def test_what_is_signed_for_one_pool_can_not_be_put_into_a_wider_one_A2(hub: Hub, pool: str, ada: User) -> None:
+    wide = hub.user("ada", f"{pool}-org")
+    author = ada.author(4, pool, "The team's plan.")
+    assert "another repository" in wide.put(f"{pool}-org", author).problem
+    assert not wide.heads(f"{pool}-org").heads
+
+
+def test_forgotten_words_are_in_no_table_of_the_hub_T10(hub: Hub, pool: str, ada: User) -> None:
+    author = ada.author(5, pool, "The quince password is marmalade.", "The pears are ripe.")
+    ada.put(pool, author, model=MODEL, vectors=(LineVector(0, vector(1)), LineVector(1, vector(2))))
+    author.forget(0)
+    assert not ada.put(pool, author).problem
+    assert read(ada, pool, author.partition) == author.lines
+    for table in ("op", "rec", "head", "inv"):
+        rows = hub.rows(
+            f"select t::text from memd.{table} t where pool = (select id from memd.pool where name = %s)", pool
+        )
+        assert not any(b"marmalade" in str(row).encode() or b"6d61726d" in str(row).encode() for row in rows), table
+    assert texts(recalled(ada, "pears marmalade", pools=(pool,))) == ["The pears are ripe."]
+
+
+def test_a_gone_line_does_not_come_back_T10(pool: str, ada: User) -> None:
+    author = ada.author(6, pool, "The quince is bitter.", "The pears are ripe.")
+    ada.put(pool, author)
+    words = author.lines[0]
+    author.forget(0)
+    ada.put(pool, author)
+    author.lines[0] = words
+    author.epoch += 1
+    assert "came back" in ada.put(pool, author).problem
+
+
+def test_a_transaction_that_commits_late_is_missed_by_nobody_H3(
+    hub: Hub, pool: str, ada: User, bert: User, database: HubDatabase
+) -> None:
+    early, late = ada.author(7, pool, "This commits first."), ada.author(8, pool, "This began first.")
+    with database.transaction("writer", "ada") as connection:
+        place = granted(connection, [pool], 2**62)[pool]
+        request = HubPut(pool=pool, head=late.head(), hashes=late.hashes(), segments=late.segments())
+        assert not put(connection, place, "ada", request).problem
+        ada.put(pool, early)
+        assert partitions(bert.heads(pool)) == [early.partition]
+    assert set(partitions(bert.heads(pool))) == {early.partition, late.partition}
+
+
+def test_puts_in_any_order_and_at_once_lose_nothing_H3(pool: str, ada: User) -> None:
+    authors = [ada.author(100 + n, pool) for n in range(6)]
+    random, problems = Random(1), list[str]()
+
+    def write(author: Author) -> None:
+        for number in range(8):
+            author.add(f"Line {number} of {author.name}.")
+            problems.extend(filter(None, [ada.put(pool, author).problem]))
+
+    threads = [threading.Thread(target=write, args=(author,)) for author in random.sample(authors, len(authors))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    assert {author.partition: read(ada, pool, author.partition) for author in authors} == {
+        author.partition: author.lines for author in authors
+    }
+
+
+def test_a_gateway_that_is_killed_between_two_pages_costs_nothing_H3(hub: Hub, pool: str, ada: User) -> None:
+    author = ada.author(9, pool, *(f"Tree {n} bears apples." for n in range(3 * SEGMENT)))
+    ada.put(pool, author)
+    first = hub.serve()
+    page = ada.ask(HubSegments(pool=pool, partition=author.partition, numbers=(0,)), SegmentsAtHub)
+    first.kill()
+    assert refusal(lambda: ada.heads(pool)).code == "remote_unreachable"
+    hub.gateways.remove(first)
+    rest = ada.ask(HubSegments(pool=pool, partition=author.partition, numbers=(1, 2)), SegmentsAtHub)
+    assert (*page.segments, *rest.segments) == author.segments()
+
+
+# --- access ----------------------------------------------------------------------------------------------------------
+def test_without_a_valid_pass_nothing_is_answered_A1(hub: Hub, pool: str, ada: User) -> None:
+    url = hub.gateways[-1].url
+    for header in ({}, {"authorization": "Bearer nothing"}, {"authorization": "Basic YTpi"}):
+        reply = httpx.post(f"{url}/v1/pools", content=b"\x80", headers=header)
+        assert reply.status_code == 403, header
+    expired = User(hub, "ada", hub.pass_of("ada", pool, seconds=-5))
+    assert "expired" in refusal(lambda: expired.heads(pool)).message
+    other = administration.signing_key(hub.folder / f"stranger-{pool}.key")[0]
+    stranger = hub.folder / f"stranger-{pool}.pass"
+    stranger.write_text(administration.issue(other, "ada", [pool], administration.until_after(1)))
+    assert isinstance(refusal(lambda: User(hub, "ada", stranger).heads(pool)), Denied)
+
+
+def test_a_pool_is_read_only_if_the_pass_and_the_grant_cover_it_A1(hub: Hub, pool: str, ada: User) -> None:
+    ada.put(pool, ada.author(10, pool, "The apple ledger lies in SQLite."))
+    hub.grant("carl", f"{pool}-carl")
+    passes = {
+        "granted, not in the pass": User(hub, "ada", hub.pass_of("ada", f"{pool}-carl")),
+        "in the pass, not granted": User(hub, "carl", hub.pass_of("carl", pool)),
+        "neither": User(hub, "dora", hub.pass_of("dora")),
+    }
+    for name, user in passes.items():
+        told = refusal(lambda user=user: user.heads(pool)).message.replace(user.subject, "X").replace(pool, "P")
+        missing = refusal(lambda user=user: user.heads("no-such")).message.replace(user.subject, "X")
+        assert told == missing.replace("no-such", "P"), name
+        assert not recalled(user, "apple ledger").hits, name
+
+
+def test_a_revoked_subject_reads_nothing_from_the_next_request_on_A1(
+    hub: Hub, pool: str, ada: User, bert: User
+) -> None:
+    ada.put(pool, ada.author(11, pool, "The cellar door sticks."))
+    assert texts(recalled(bert, "cellar door"))
+    assert administration.revoke_subject(hub.admin, "bert", [pool]) == 1
+    assert isinstance(refusal(lambda: bert.heads(pool)), Denied)
+    assert not texts(recalled(bert, "cellar door"))
+    assert texts(recalled(ada, "cellar door", pools=(pool,)))
+
+
+def test_a_grant_ends_by_itself_A1(hub: Hub, pool: str, ada: User) -> None:
+    short = User(hub, "eve", hub.pass_of("eve", pool))
+    administration.grant(hub.admin, "eve", [pool], administration.until_after(-1), new_pools=False)
+    assert isinstance(refusal(lambda: short.heads(pool)), Denied)
+
+
+def test_one_row_hides_an_author_everywhere_and_brings_back_what_he_retracted_A3(
+    hub: Hub, pool: str, ada: User, bert: User
+) -> None:
+    author = ada.author(12, pool, "The barn burns oil.", "The barn has two doors.")
+    ada.put(pool, author)
+    liar = bert.author(13, pool, "The barn burns coal.")
+    liar.invalidate(f"{author.partition}/0")
+    bert.put(pool, liar)
+    disputed = {hit.text: hit.disputed for hit in recalled(ada, "barn", pools=(pool,)).hits}
+    assert disputed == {"The barn burns oil.": True, "The barn has two doors.": False, "The barn burns coal.": False}
+    assert administration.partitions_of(hub.admin, "bert")
+    administration.withhold(hub.admin, liar.partition)
+    shown = {hit.text: hit.disputed for hit in recalled(ada, "barn", pools=(pool,)).hits}
+    assert shown == {"The barn burns oil.": False, "The barn has two doors.": False}
+    listed = ada.heads(pool)
+    assert partitions(listed) == [author.partition]
+    assert liar.partition in listed.withheld
+    request = HubSegments(pool=pool, partition=liar.partition, numbers=(0,))
+    assert refusal(lambda: ada.ask(request, SegmentsAtHub)).code == "not_found"
+    liar.add("And more.")
+    assert isinstance(refusal(lambda: bert.put(pool, liar)), Denied)
+    administration.withhold(hub.admin, liar.partition, back=True)
+    assert len(recalled(ada, "barn", pools=(pool,)).hits) == 3
+
+
+def test_row_level_security_holds_for_a_question_that_names_no_pool_A1(
+    hub: Hub, pool: str, ada: User, database: HubDatabase
+) -> None:
+    ada.put(pool, ada.author(14, pool, "The scales weigh in stone."))
+    tables = ("pool", "head", "op", "rec", "inv")
+    with database.transaction("reader", "nobody") as connection:
+        assert [connection.execute(f"select count(*) from memd.{t}".encode()).fetchone() for t in tables] == [(0,)] * 5
+    with database.transaction("reader", "ada") as connection:
+        assert connection.execute("select count(*) from memd.op").fetchone() != (0,)
+    for forbidden in (
+        "select * from memd.grants",
+        "update memd.op set line = ''",
+        "delete from memd.op",
+        "insert into memd.revoked (part) values ('x')",
+        "select * from memd.op_0",
+        "insert into memd.grants select 'nobody', id, now() + interval '1 day' from memd.pool",
+    ):
+        for purpose in ("reader", "writer"):
+            with (
+                pytest.raises(psycopg.errors.InsufficientPrivilege),
+                database.transaction(purpose, "ada") as connection,
+            ):
+                connection.execute(forbidden.encode())
+
+
+def test_a_line_can_be_replaced_by_nothing_but_its_mark_A2(pool: str, ada: User, database: HubDatabase) -> None:
+    author = ada.author(15, pool, "The fence is green.")
+    ada.put(pool, author)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege), database.transaction("writer", "ada") as connection:
+        number = granted(connection, [pool], 2**62)[pool].number
+        connection.execute(
+            "select memd.redact(%s, %s, %s, %s)", (number, author.partition, [0], [b"The fence is red."])
+        )
+
+
+def test_the_gateway_does_not_run_as_a_user_whom_no_policy_holds_A1(hub: Hub) -> None:
+    with psycopg.connect(hub.admin) as connection, pytest.raises(Refused):
+        check_user(connection)
+    with psycopg.connect(hub.gateway_url) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute("select * from memd.rec")
+
+
+# --- bad input -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("body", [b"", b"\xff", b"[]", b"\x81\xa4pool\x01", b"\x91" * 5000, b"\x80"])
+def test_a_body_that_is_no_request_is_told_H3(hub: Hub, ada: User, body: bytes) -> None:
+    headers = {"authorization": f"Bearer {ada.pass_file.read_text()}"}
+    reply = httpx.post(f"{hub.gateways[-1].url}/v1/heads", content=body, headers=headers)
+    assert reply.status_code == 400
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read_H3(hub: Hub, ada: User) -> None:
+    def endless() -> Iterator[bytes]:
+        for _ in range(MOST_BYTES // 2**20 + 2):
+            yield bytes(2**20)
+
+    headers = {"authorization": f"Bearer {ada.pass_file.read_text()}"}
+    try:
+        reply = httpx.post(f"{hub.gateways[-1].url}/v1/put", content=endless(), headers=headers, timeout=60)
+        assert reply.status_code == 413
+    except httpx.TransportError:
+        pass  # the gateway closed while more was sent
+    assert ada.heads(ada.heads(next(iter(hub_pools(ada)))).pool.name)
+
+
+def hub_pools(user: User) -> list[str]:
+    from memd.protocol.hub import HubPools, PoolsAtHub
+
+    return [row.name for row in user.ask(HubPools(), PoolsAtHub).pools]
+
+
+def test_words_that_postgres_can_not_store_break_nothing_H3(pool: str, ada: User) -> None:
+    odd = [
+        "Zero \0 byte.",
+        "'; drop table memd.op; --",
+        "\u202eright to left",
+        "한국어 문장입니다.",
+        "A" * 3000,
+        "& | ! : *",
+    ]
+    author = ada.author(16, pool, *odd)
+    assert not ada.put(pool, author).problem
+    for words in odd:
+        assert isinstance(recalled(ada, words[:500], pools=(pool,)).hits, tuple)
+    assert read(ada, pool, author.partition) == author.lines
+
+
+def test_more_users_than_connections_are_all_answered_H3(hub: Hub, pool: str, ada: User) -> None:
+    gateway = hub.serve("--connections", "2")
+    ada.put(pool, ada.author(17, pool, "The gate is shut at night."))
+    answers: list[object] = []
+
+    def ask() -> None:
+        try:
+            answers.append(len(recalled(ada, "gate night", pools=(pool,)).hits))
+        except MemdError as error:
+            answers.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gateway.stop()
+    hub.gateways.remove(gateway)
+    assert answers == [1] * 24
+
+
+# --- search ----------------------------------------------------------------------------------------------------------
+def test_every_subject_gets_all_rows_that_are_there_and_none_else_H3(hub: Hub, pool: str) -> None:
+    random = Random(7)
+    names = [f"{pool}-{n}" for n in range(12)]
+    rows: dict[str, list[str]] = {}
+    for number, name in enumerate(names):
+        user = hub.user("filler", name)
+        size = random.choice([1, 3, 40])
+        author = user.author(200 + number, name, *(f"Basket {n} of {name} is full." for n in range(size)))
+        vectors = tuple(LineVector(n, vector(1000 * number + n)) for n in range(size))
+        assert not user.put(name, author, model=MODEL, vectors=vectors).problem
+        rows[name] = [f"Basket {n} of {name} is full." for n in range(size)]
+    for number in range(20):
+        mine = random.sample(names, random.randint(1, 6))
+        user = hub.user(f"{pool}-subject-{number}", *mine)
+        answer = recalled(user, "something else", model=MODEL, vector=vector(number), limit=50)
+        expected = [text for name in mine for text in rows[name]]
+        assert not answer.late
+        assert len(answer.hits) == min(50, len(expected))
+        assert {hit.text for hit in answer.hits} <= set(expected)
+
+
+def test_words_and_sense_are_found_in_any_language_H3(pool: str, ada: User) -> None:
+    said = ["We deploy on Tuesdays.", "Wir liefern dienstags aus.", "Nous déployons le mardi.", "Деплой по вторникам."]
+    ada.put(pool, ada.author(18, pool, *said), model=MODEL, vectors=tuple(LineVector(n, vector(n)) for n in range(4)))
+    assert texts(recalled(ada, "deploying", pools=(pool,)))[0] == said[0]
+    assert texts(recalled(ada, "mardi", pools=(pool,)))[0] == said[2]
+    assert texts(recalled(ada, "деплой", pools=(pool,)))[0] == said[3]
+    near = recalled(ada, "zzz", pools=(pool,), model=MODEL, vector=vector(1), limit=1)
+    assert texts(near) == [said[1]]
+    assert near.hits[0].similarity == pytest.approx(1.0, abs=0.01)
+    assert not recalled(ada, "zzz", pools=(pool,), model="another", vector=vector(1)).hits
+    assert not heads_of_other(ada, pool)
+
+
+def heads_of_other(user: User, pool: str) -> list[str]:
+    return [row for row in partitions(user.heads(pool)) if len(row) != 24]
+
+
+def test_a_search_that_takes_too_long_is_left_out_and_told_H3(
+    hub: Hub, pool: str, ada: User, monkeypatch: pytest.MonkeyPatch, database: HubDatabase
+) -> None:
+    from memd.clients.hub import gateway
+    from memd.protocol.passes import Pass
+
+    ada.put(pool, ada.author(19, pool, "The well is deep."))
+    monkeypatch.setattr(gateway, "DEADLINE_MS", 1)
+    monkeypatch.setattr("memd.clients.hub.hub_candidates._WORDS", "select 1, 'x', 1, 1.0 from pg_sleep(5)")
+    with database.transaction("reader", "ada") as connection:
+        asker = gateway.Asker(Pass(subject="ada", grant="1"), connection, granted(connection, [pool], 2**62))
+        answer = gateway._recall(asker, HubRecall(query="well", pools=(pool,)))
+    assert (answer.late, answer.hits) == ((pool,), ())
