@@ -258,23 +258,31 @@ def pictures(content: Report) -> dict[str, list[Curve]]:
 
 
 def curve_svg(over: str, curves: Sequence[Curve], style: str = "") -> str:
-    """One `<svg>` with shares by day. `style`: rules for a picture that stands alone."""
+    """One `<svg>` with shares by day, or what the curves measure. `style`: rules for a picture that stands alone."""
     bottom = TOP + TALL // 2
     across = Axis([day for curve in curves for day, _ in curve.points], LEFT, WIDE - 16, False)
-    up = Axis([0.0, 1.0], bottom, TOP, False)
+    highest = max(value for curve in curves for _, value in curve.points) if curves[0].unit else 1.0
+    up = Axis([0.0, highest], bottom, TOP, False)
     drawn = [_text(LEFT, 18, over, "title")]
     for tick in up.ticks:
         drawn.append(f'<line class="grid" x1="{LEFT}" x2="{WIDE - 16}" y1="{up(tick)}" y2="{up(tick)}"/>')
         drawn.append(_text(LEFT - 6, up(tick) + 4, _short(tick), "tick end"))
     drawn += [_text(across(tick), bottom + 16, _short(tick), "tick middle") for tick in across.ticks]
-    drawn.append(_text((LEFT + WIDE) / 2, bottom + 36, "day", "label middle"))
+    drawn.append(_text((LEFT + WIDE) / 2, bottom + 36, curves[0].across, "label middle"))
     for number_of, curve in enumerate(curves):
         colour = COLOURS[number_of % len(COLOURS)]
         path = " ".join(f"{across(day)},{up(value)}" for day, value in curve.points)
         dash = ' stroke-dasharray="6 4"' if number_of % 2 else ""
         drawn.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2"{dash} points="{path}"/>')
         for day, value in curve.points:
-            drawn.append(_mark(number_of, across(day), up(value), f"{curve.series}, day {day:g}: {number(value)}"))
+            drawn.append(
+                _mark(
+                    number_of,
+                    across(day),
+                    up(value),
+                    f"{curve.series}, {curve.across} {day:g}: {number(value)} {curve.unit}".strip(),
+                )
+            )
         row, column = divmod(number_of, COLUMNS)
         x, y = LEFT + column * (WIDE - LEFT) / COLUMNS, bottom + HEIGHT_BELOW + row * LEGEND
         drawn += [_mark(number_of, x + 5, y - 4, ""), _text(x + 16, y, curve.series, "label")]

