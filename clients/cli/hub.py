@@ -65,7 +65,7 @@ def join(
     cwd: Cwd = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Share this project's memory with a pool at a hub, or renew your pass.
+    """Share this project with a pool at a hub, or renew your pass.
 
     Nothing leaves before you choose it with `memd share review`. What others share there is copied here and answers
     without a network, until your pass or your right ends.
@@ -169,7 +169,7 @@ def sync(
     pool: Pool = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Send what you chose to the hubs you joined, get what is new, and renew your right to read.
+    """Send what you chose, get what is new, renew your right to read.
 
     \b
     Examples:
@@ -209,7 +209,9 @@ def _hub_shares(client: Client, pool: str = "") -> list[ShareState]:
 
 @app.command()
 def status(as_json: JsonFlag = False) -> None:
-    """Show the hubs you joined, until when you may read, and what waits. It needs no network.
+    """Show the hubs you joined, and until when you may read.
+
+    It needs no network.
 
     \b
     Example:
