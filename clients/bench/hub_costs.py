@@ -245,7 +245,8 @@ def search(options: BenchOptions) -> PartResult:
             begin = end
             for subject in timed:
                 p50 = median(_searches(database, rows, subject, numbers, random)[0])
-                growth.setdefault(f"{_seen(rows, subject, end):,} rows", []).append((end / 1000, p50))
+                pools = f"{len(subject.pools)} pool{'s' if len(subject.pools) > 1 else ''}"
+                growth.setdefault(pools, []).append((end / 1000, p50))
         figures += _correct(hub, database, rows, numbers, random, options)
         for subject in timed:
             hubs, floors = _searches(database, rows, subject, numbers, random)
@@ -263,10 +264,6 @@ def _subject(hub: _Hub, rows: _Rows, name: str, pools: Sequence[int]) -> _Subjec
 
     hub.grant(name, [f"p{pool}" for pool in pools])
     return _Subject(name, tuple(pools), np.flatnonzero(np.isin(rows.pool, pools)))
-
-
-def _seen(rows: _Rows, subject: _Subject, end: int) -> int:
-    return int((subject.rows < end).sum())
 
 
 def _nearest(rows: NDArray[np.int64], stored: NDArray[np.float16], question: NDArray[np.float32]) -> NDArray[np.int64]:
