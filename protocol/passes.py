@@ -64,6 +64,19 @@ def signed_pass(pass_: Pass, issued_at: int, key: Ed25519PrivateKey) -> str:
     return jwt.encode(claims, key, algorithm=ALGORITHM)
 
 
+def public_key(pem: bytes) -> Ed25519PublicKey | None:
+    """Return the key in a PEM text, None if it is no Ed25519 public key."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    try:
+        key = load_pem_public_key(pem)
+    except (UnsupportedAlgorithm, ValueError):
+        return None
+    return key if isinstance(key, Ed25519PublicKey) else None
+
+
 def verified_pass(token: str, keys: Iterable[Ed25519PublicKey], now: int) -> Pass:
     """Return a pass for memd that one of these keys signed and that is valid at `now`, microseconds. Raises Denied."""
     pass_, _ = pass_and_signer(token, ((None, key) for key in keys), now)

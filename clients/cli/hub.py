@@ -15,15 +15,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...protocol.errors import Denied, InvalidRequest, MemdError, NotFound, Refused
-from ...protocol.hub import HubPools, PoolsAtHub, RecalledAtHub, is_hub
+from ...protocol.hub import HubPools, PoolsAtHub, RecalledAtHub
 from ...protocol.instant import from_micros
-from ...protocol.share import ShareState
+from ...protocol.share import ShareState, is_hub
 from ...protocol.shared_lines import chosen_name, is_partition
 from ..python.client import Client
 from .connection import PATIENCE_MS, reach
 from .options import here
 from .output import CommandAnswer, JsonFlag, agree, plain, plain_name, styled, wrapped
-from .share import carried, git_setting, known_share, lease_lines, pulled_lines, pushed_lines, scope_here, share_title
+from .share import (
+    Cwd,
+    Pool,
+    carried,
+    git_setting,
+    known_share,
+    lease_lines,
+    pulled_lines,
+    pushed_lines,
+    scope_here,
+    share_title,
+)
 from .wording import age, count, moment, short
 
 if TYPE_CHECKING:
@@ -42,8 +53,6 @@ _NEVER = (
     "transcripts and quotes; names of sessions and folders; your personal memory and that of other projects; secrets"
 )
 
-Pool = Annotated[str, typer.Option("--pool", help="The project's pool or title here, instead of the folder's.")]
-Cwd = Annotated[str | None, typer.Option("--cwd", help="The project's folder, if not the current one.")]
 Database = Annotated[
     str, typer.Option("--database", metavar="URL", envvar=DATABASE, help="The database: postgresql://USER@HOST/NAME.")
 ]
@@ -451,7 +460,7 @@ def grants(database: Database = "", as_json: JsonFlag = False) -> None:
 def revoke(
     who: Annotated[str, typer.Argument(help="A subject, or a partition whose lines nobody is to see.")],
     pool: Annotated[list[str] | None, typer.Option("--pool", help="End only this grant; repeatable.")] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Also hide what the subject shared.")] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="Also hide what the subject shared, in every pool.")] = False,
     back: Annotated[bool, typer.Option("--back", help="Show a partition again.")] = False,
     database: Database = "",
     as_json: JsonFlag = False,

@@ -17,7 +17,6 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError, RemoteRefusal, Unavailable
 from ...protocol.exchange import Exchange, SharedTree, StaleRemote
-from ...protocol.hub import is_hub
 from ...protocol.share import (
     FIRST_LINES,
     NEW_LINES,
@@ -28,6 +27,7 @@ from ...protocol.share import (
     SegmentData,
     ShareList,
     ShareState,
+    is_hub,
 )
 from ...protocol.shared_lines import MalformedShare, line_hash, segment_hash, split_segment
 from .git_exchange import MANY_SEGMENTS, GitExchange, exchange_folder

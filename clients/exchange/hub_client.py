@@ -24,7 +24,6 @@ from ...protocol.errors import (
     by_code,
 )
 from ...protocol.hub import (
-    HUB_SCHEME,
     HUB_TYPE,
     MOST_BYTES,
     MOST_HITS,
@@ -35,6 +34,7 @@ from ...protocol.hub import (
 )
 from ...protocol.places import Places
 from ...protocol.recall import TextVectors
+from ...protocol.share import HUB_SCHEME
 from ..python.folder import make_private, write_whole
 
 if TYPE_CHECKING:

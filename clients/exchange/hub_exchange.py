@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from ...protocol.errors import Denied, NotFound, RemoteRefusal
+from ...protocol.errors import Denied, RemoteRefusal
 from ...protocol.exchange import SharedTree, StaleRemote, Where
 from ...protocol.hub import (
     PAGE,
@@ -225,10 +225,7 @@ class HubExchange:
             model=model,
             vectors=vectors,
         )
-        try:
-            reply = self._hub.ask(request, PutAtHub)
-        except NotFound as error:
-            raise RemoteRefusal(error.message, hint=error.hint) from error
+        reply = self._hub.ask(request, PutAtHub)
         if reply.problem:
             raise StaleRemote(reply.problem)
         if reply.wanted:

@@ -38,7 +38,7 @@ from ...protocol.hub import (
     RecalledAtHub,
     SegmentsAtHub,
 )
-from ...protocol.passes import Pass, verified_pass
+from ...protocol.passes import Pass, public_key, verified_pass
 from .database import HubDatabase, Purpose
 from .hub_candidates import HubCandidates, best, place_of, widened
 from .partitions_at_hub import GrantedPool, granted, heads, put, segments, withheld
@@ -88,10 +88,6 @@ class TrustedKeys:
 
     def now(self) -> list[Ed25519PublicKey]:
         """Return the keys. A file that is no public key is logged and left out."""
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-        from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
         contents: dict[bytes, str] = {}
         for path in sorted(self._folder.glob("*.pem")):
             try:
@@ -100,16 +96,10 @@ class TrustedKeys:
                 log.warning("event=key_unreadable file=%s error=%s", path.name, error.strerror)
         parsed: dict[bytes, Ed25519PublicKey] = {}
         for content, name in contents.items():
-            key = self._parsed.get(content)
+            key = self._parsed.get(content) or public_key(content)
             if key is None:
-                try:
-                    loaded = load_pem_public_key(content)
-                except (UnsupportedAlgorithm, ValueError):
-                    loaded = None
-                if not isinstance(loaded, Ed25519PublicKey):
-                    log.warning("event=not_a_public_key file=%s", name)
-                    continue
-                key = loaded
+                log.warning("event=not_a_public_key file=%s", name)
+                continue
             parsed[content] = key
         self._parsed = parsed
         return list(parsed.values())

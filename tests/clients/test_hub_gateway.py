@@ -19,10 +19,12 @@ from memd.protocol.errors import Denied, InvalidRequest, MemdError, Refused, Una
 from memd.protocol.hub import (
     HUB_DIMENSIONS,
     MOST_BYTES,
+    HubPools,
     HubPut,
     HubRecall,
     HubSegments,
     LineVector,
+    PoolsAtHub,
     RecalledAtHub,
     SegmentsAtHub,
 )
@@ -349,8 +351,6 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read_H3(hub: Hub, ada:
 
 
 def hub_pools(user: User) -> list[str]:
-    from memd.protocol.hub import HubPools, PoolsAtHub
-
     return [row.name for row in user.ask(HubPools(), PoolsAtHub).pools]
 
 
