@@ -19,6 +19,7 @@ from ...protocol.errors import (
     Denied,
     InvalidRequest,
     MemdError,
+    Refused,
     RemoteRefusal,
     RemoteUnreachable,
     by_code,
@@ -73,8 +74,12 @@ class HubClient:
             self._http = None
 
     def ask(self, request: HubRequest, kind: type[Reply]) -> Reply:
-        """Return the hub's reply. Raises Denied, RemoteUnreachable, RemoteRefusal and what the hub answers."""
-        import httpx
+        """Return the hub's reply. Raises Refused without the HTTP library, Denied, RemoteUnreachable, RemoteRefusal and
+        what the hub answers."""
+        try:
+            import httpx
+        except ImportError as error:
+            raise Refused("memd was installed without the hub", hint="pip install 'memd[hub]'") from error
 
         http = self._http = self._http or httpx.Client(timeout=self._timeout_s)
         body = _encoder.encode(request)
