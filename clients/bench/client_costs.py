@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ...protocol.errors import Unavailable
 from ..hooks import program
-from ..hooks.hosts import server_command
+from ..hooks.agent_host import server_command
 from ..hooks.notes import folder
 from ..python.folder import make_private
 from ..shell import script

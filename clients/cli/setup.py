@@ -14,8 +14,9 @@ import typer
 
 from ...protocol.errors import Refused
 from ...protocol.places import Places
+from ..hooks.agent_host import HostOptions
 from ..hooks.edits import FileEdit, diff
-from ..hooks.hosts import HOOKED, TITLES, HostOptions, Hosts, HostState
+from ..hooks.hosts import REFLECTING, TITLES, Hosts, HostState
 from ..python import launch
 from ..python.client import places_here
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
@@ -74,7 +75,7 @@ def setup(names: Names = None, reflect: Reflects = None, dry_run: DryRun = False
         options = None if reflect is None else HostOptions(reflects=reflect)
         done: list[HostChange] = []
         for name in chosen:
-            own = options if name in HOOKED or "all" not in names else None
+            own = options if name in REFLECTING or "all" not in names else None
             apply = None if dry_run else partial(hosts.set_up, options=own)
             done.append(_changed(hosts, name, hosts.edits(name, own), apply))
         answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))

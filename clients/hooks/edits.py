@@ -97,12 +97,14 @@ class EditLog:
         edits: list[FileEdit] = []
         for file in self.files.values():
             path = Path(file.path)
-            now = read(path)
-            if now is None or _digest(now) == file.written:
-                before = read(Path(file.backup)) if file.backup else None
-                after = before if now is not None else None
-            else:  # keep the user's later changes
+            now, before = read(path), read(Path(file.backup)) if file.backup else None
+            if now is None:
+                after = None
+            elif _digest(now) == file.written:
+                after = before
+            else:  # keep the user's later changes; a file that the user had stays in any case
                 after = without(path, now)
+                after = before if after is None else after
             edits.append(FileEdit(path=path, before=now, after=after))
         return edits
 

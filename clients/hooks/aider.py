@@ -1,0 +1,78 @@
+"""aider: your personal profile as a file that aider reads at each turn, written anew after each turn.
+
+aider has no hooks; the command that it starts when a turn is over does both. The file has nothing of a project, because
+one file serves the sessions of all projects.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ...protocol.errors import Refused
+from . import program
+from .agent_host import AgentHost, SetUp
+from .config_text import YamlText
+from .edits import FileEdit, read
+from .notes import folder
+
+NAME = "aider"
+COMMAND = "notifications-command"
+
+
+EMPTY = b"memd fills this file after your first turn.\n"
+
+
+def _config(set_up: SetUp) -> Path:
+    return set_up.home / ".aider.conf.yml"
+
+
+def _profile(set_up: SetUp) -> Path:
+    return folder(set_up.places.state) / f"{NAME}.md"
+
+
+def _command(set_up: SetUp) -> str:
+    return f"{program.shell_line(set_up.places, NAME, 'turn_end')} </dev/null"
+
+
+def _edits(set_up: SetUp) -> list[FileEdit]:
+    path, profile, command = _config(set_up), _profile(set_up), _command(set_up)
+    before, content = read(path), read(profile)
+    text = YamlText(before, path)
+    if text.value.get(COMMAND) not in (None, command):
+        raise Refused(f"{path} has another {COMMAND}", hint=f"take it out, or let it also run: {command}")
+    if text.value.get(COMMAND) is None:
+        text.set(COMMAND, json.dumps(command))
+    if "notifications" not in text.value:
+        text.set("notifications", "true")
+    if str(profile) not in (text.value.get("read") or ()):
+        text.add("read", [str(profile)])
+    return [
+        FileEdit(path=path, before=before, after=text.content()),
+        FileEdit(path=profile, before=content, after=EMPTY if content is None else content),
+    ]
+
+
+def _without(path: Path, content: bytes) -> bytes | None:
+    if path.suffix != ".yml":
+        return None
+    text = YamlText(content, path)
+    command = str(text.value.get(COMMAND) or "")
+    if program.SOURCE.name in command:
+        text.unset(COMMAND, json.dumps(command))
+        text.unset("notifications", "true")
+    for name in text.value.get("read") or ():
+        if Path(name).name == f"{NAME}.md" and Path(name).parent.name == "hooks":
+            text.drop("read", name)
+    return text.content() if text.value else None
+
+
+HOST = AgentHost(
+    name=NAME,
+    title="aider",
+    folder=lambda set_up: _config(set_up) if _config(set_up).exists() else set_up.home / ".aider",
+    edits=_edits,
+    without=_without,
+    hooked=True,
+    note="aider gets your personal profile, not the project's. For that one: `/run memd profile`.",
+)
