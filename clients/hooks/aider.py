@@ -32,7 +32,7 @@ def _profile(set_up: SetUp) -> Path:
 
 
 def _command(set_up: SetUp) -> str:
-    return f"{program.shell_line(set_up.places, NAME, 'turn_end')} </dev/null"
+    return f"</dev/null {program.shell_line(set_up.places, NAME, 'turn_end')}"
 
 
 def _edits(set_up: SetUp) -> list[FileEdit]:
