@@ -91,6 +91,17 @@ class Cursors:
                 yield msgspec.json.decode(place.read_bytes(), type=Cursor)
 
 
+def stamp(path: Path) -> tuple[int, int]:
+    """Return the size of a file in bytes and when it changed, in nanoseconds. A database counts with the changes that
+    its program keeps beside it. Raises OSError."""
+    status = path.stat()
+    size, changed = status.st_size, status.st_mtime_ns
+    with suppress(OSError):
+        beside = path.with_name(f"{path.name}-wal").stat()
+        size, changed = size + beside.st_size, max(changed, beside.st_mtime_ns)
+    return size, changed
+
+
 def holds(cursor: Cursor | None, path: Path) -> Mark | None:
     """Return the mark to read on from, None if the file is another one than before."""
     if cursor is None or cursor.mark is None:

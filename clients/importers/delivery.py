@@ -6,7 +6,6 @@ the daemon knows the turn it names; an unreadable file is reported, and the othe
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +20,7 @@ from ...protocol.record import LIVE, Status, explicit_id
 from ...protocol.reply import Problem, Refusal
 from ..python.client import Client
 from .agent_files import Read
-from .cursors import Cursor, Cursors, digest_of, holds
+from .cursors import Cursor, Cursors, digest_of, holds, stamp
 from .transcript import Account, CapturedSession, Transcript, batches, changed_at
 
 PAGE = 200
@@ -91,12 +90,12 @@ def hand_over(client: Client, source: ImportSource, cursors: Cursors) -> Importe
         transcript = source.read(mark)
         if mark and cursor and not _is_known(client, transcript, cursor):
             transcript = source.read(None)  # the file was imported into another memory
-        status = source.path.stat() if source.keeps else None
+        written = stamp(source.path) if source.keeps else None
     except StoreError as error:
         return _unreadable(source, error)
     sent = send(client, transcript, cursor)
-    if status and not any(outcome.skipped for outcome in sent):  # a later import may deliver the skipped events
-        _store_cursor(source, transcript, status, cursors)
+    if written and not any(outcome.skipped for outcome in sent):  # a later import may deliver the skipped events
+        _store_cursor(source, transcript, written, cursors)
     return imported(transcript, source, sent=sent)
 
 
@@ -108,7 +107,7 @@ def _is_known(client: Client, transcript: Transcript, cursor: Cursor) -> bool:
     return False
 
 
-def _store_cursor(source: ImportSource, transcript: Transcript, status: os.stat_result, cursors: Cursors) -> None:
+def _store_cursor(source: ImportSource, transcript: Transcript, written: tuple[int, int], cursors: Cursors) -> None:
     mark = transcript.mark
     digest, probe = "", ("", "")
     if mark:
@@ -122,8 +121,8 @@ def _store_cursor(source: ImportSource, transcript: Transcript, status: os.stat_
         Cursor(
             path=str(source.path.resolve()),
             agent=source.agent,
-            size=status.st_size,
-            mtime_ns=status.st_mtime_ns,
+            size=written[0],
+            mtime_ns=written[1],
             imported_at=datetime.now(UTC).isoformat(),
             mark=mark if digest and probe[1] else None,
             digest=digest,
