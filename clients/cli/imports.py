@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -31,11 +31,11 @@ from ..importers.agent_files import (
 from ..importers.cursors import Cursors, stamp
 from ..importers.delivery import Imported, ImportSource, Sent, hand_over, look
 from ..importers.transcript import Malformed, changed_at
-from ..python.client import places_here
+from ..python.client import Client, places_here
 from .connection import PATIENCE_MS, deliver, reach
 from .options import here, path
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
-from .progress import Bar, wait_until_distilled
+from .progress import Bar, FileProgress, wait_until_distilled
 from .wording import count, pool_argument, pool_name, size, status_counts
 
 app = typer.Typer(
@@ -371,8 +371,7 @@ def run(
         return
     with reach(PATIENCE_MS) as client:
         before = client.status().records
-        with Bar(len(sources), "reading and sending", answer.as_json or len(sources) == 1) as bar:
-            files = tuple(_stepped(hand_over(client, source, cursors), bar) for source in sources)
+        files = _sent(client, answer, sources, cursors)
         deliver(client, answer)
         if not answer.as_json:
             say(report_lines(files, dry_run=False))
@@ -385,6 +384,40 @@ def run(
         led_to = difference(before, client.status().records)
         result = ImportReport(files=files, not_followed=links, dry_run=False, pending=pending, led_to=led_to)
         answer.give(result, _outcome_lines(files, led_to, pending))
+
+
+def _sent(
+    client: Client, answer: CommandAnswer, sources: Sequence[ImportSource], cursors: Cursors
+) -> tuple[Imported, ...]:
+    """Send each source, note which files of an import are done, and tell how to go on with one that broke off."""
+    named = [source.path for source in sources if source.keeps]
+    broken_off = cursors.begin(named, datetime.now(UTC).isoformat()) if named else None
+    if broken_off:
+        done, total = broken_off
+        answer.warn(f"continues an import that broke off: {done:,} of {count(total, 'file')} are done")
+    files: list[Imported] = []
+    with FileProgress([_size_of(source.path) for source in sources], answer.as_json) as progress:
+        try:
+            for source in sources:
+                progress.begin(str(source.path))
+                files.append(hand_over(client, source, cursors, progress.part))
+                progress.finish()
+        except KeyboardInterrupt:
+            answer.warn(
+                f"stopped after {progress.finished:,} of {count(len(sources), 'file')}; what was sent is saved: "
+                "run the same command again to continue"
+            )
+            raise
+    if named:
+        cursors.end()
+    return tuple(files)
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return stamp(path)[0]
+    except OSError:
+        return 0
 
 
 def _stepped(done: Imported, bar: Bar) -> Imported:

@@ -231,12 +231,15 @@ class TextTranscriptReader(TextReader):
             return TAKEN
         if self.role == "assistant" and (sign := _SIGN.match(line)):
             return self._sign(sign[1], line[sign.end() :].strip())
-        if self._skips_until == "end" or self.role is None:
-            return "tool or thought"
-        if self._skips_until == "blank":
-            self._skips_until = "blank" if line.strip() else ""
+        if self._skips_until or self.role is None:
             return "tool or thought"
         return self.add_line(line)
+
+    def pass_blank_line(self) -> None:
+        """Take a blank line, which ends a thought."""
+        if self._skips_until == "blank":
+            self._skips_until = ""
+        super().pass_blank_line()
 
     def _sign(self, kind: str, name: str) -> str:
         self._skips_until = "blank" if kind == "Thinking" else "end"

@@ -262,7 +262,8 @@ class SessionReader(ABC):
         """Take line `number`; return its kind of noise, or `TAKEN`. Raises BadLine."""
 
     def pass_blank_line(self) -> None:
-        """Take a blank line, which only a format of text gives a meaning."""
+        """Take a blank line, which has a meaning only in a format of text."""
+        return
 
     def open(self, session: str, agent: str = "") -> Document:
         """Return the document of a session, a new one if need be."""

@@ -1,6 +1,6 @@
 """SpecStory's copies of other agents' sessions (`.specstory/history/*.md`), as capture events.
 
-A line `_**User**_`, `_**Assistant**_` or `_**Agent**_`, in later versions with the model and the time, begins a message.
+A line `_**User**_`, `_**Assistant**_` or `_**Agent**_` begins a message; later versions add the model and the time.
 Invariants: a session that its own agent still has on this machine is left to the importer of that agent, so that none
 is told twice; thoughts, tool calls and their results are no one's words, nor is a marked line within them or within a
 code block (W5); a file that git has from another author is left out, since it holds another person's words.
@@ -101,10 +101,9 @@ class SpecStoryReader(TextReader):
         return "header"
 
     def _role_line(self, role: re.Match[str]) -> str:
-        self._has_message = True
-        self._note_time(role["more"] or "")
-        self._is_subagent = bool(role["side"])
         self.end_message()
+        self._has_message, self._is_subagent = True, bool(role["side"])
+        self._note_time(role["more"] or "")
         if self._is_subagent:
             return "subagent's message"
         self.begin_message("user" if role["role"] == "User" else "assistant")
@@ -191,6 +190,11 @@ def agent_with(session: str) -> str:
 @lru_cache(maxsize=16)
 def _names(folder: str) -> frozenset[str]:
     return frozenset(name for _, folders, names in os.walk(folder) for name in (*folders, *names))
+
+
+def forget_listings() -> None:
+    """List the files of agents again, when a session is asked for next."""
+    _names.cache_clear()
 
 
 def foreign_author(path: Path) -> str:
