@@ -1,7 +1,8 @@
 """`memd import` reads files of other tools, sends them to the daemon and accounts for every line (P-12).
 
 It imports nothing that the user did not name or confirm. Importing again changes nothing, so the remedy for an
-interrupted import is to run it again (W13). Discovery lists files and opens none.
+interrupted import is to run it again (W13). Discovery reads no more of a file than its head, and counts the sessions in
+a database.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from ..importers.agent_files import (
 )
 from ..importers.cursors import Cursors, stamp
 from ..importers.delivery import Imported, ImportSource, Sent, hand_over, look
+from ..importers.overview import overview
 from ..importers.transcript import Malformed, changed_at
 from ..python.client import Client, places_here
 from .connection import PATIENCE_MS, deliver, reach
 from .options import here, path
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
-from .progress import Bar, FileProgress, wait_until_distilled
+from .progress import Bar, FileProgress, duration, wait_until_distilled
 from .wording import count, pool_argument, pool_name, size, status_counts
 
 app = typer.Typer(
@@ -86,12 +88,16 @@ class FoundFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of one agent."""
+    """The files of one agent. Of those that are not imported as they are: `sessions`, `projects` as far as they are
+    known, and `seconds`, about how long an import takes until all is processed."""
 
     agent: str
     title: str
     folder: str
     files: tuple[FoundFile, ...] = ()
+    sessions: int = 0
+    projects: int = 0
+    seconds: int = 0
 
     def number(self, state: State) -> int:
         """The number of files in that state."""
@@ -131,18 +137,19 @@ def everything(
         ]
         if not yes or not files:
             answer.give(Discovery(agents=agents), _discovery_lines(agents))
-        if not files or not (yes or _agreed(len(files), as_json)):
+        if not files or not (yes or _agreed(agents, as_json)):
             return
         run(answer, [_source(name, file, "", cursors, dry_run) for name, file in files], dry_run, no_wait)
 
 
-def _agreed(number: int, as_json: bool) -> bool:
+def _agreed(agents: Sequence[AgentFiles], as_json: bool) -> bool:
     """Whether the user agrees; without a terminal nothing is imported."""
     if as_json or not sys.stdin.isatty():
         if not as_json:
             say(["", "nothing was imported: add --yes, and --agent NAME to select one agent"])
         return False
-    return typer.confirm(f"\nImport {count(number, 'file')}?", default=False, err=True)
+    sessions, seconds = (sum(getattr(agent, name) for agent in agents) for name in ("sessions", "seconds"))
+    return typer.confirm(f"\nImport {count(sessions, 'session')}, about {duration(seconds)}?", default=False, err=True)
 
 
 _SESSION_HELP = {
@@ -450,9 +457,12 @@ def discover(
     agents: list[AgentFiles] = []
     for agent in IMPORTABLE.values():
         if not only or agent.name in only:
-            folder = agent.folder(environment)
-            files = _found_files(find(agent.places(environment), agent.patterns, agent.example), cursors)
-            agents.append(AgentFiles(agent=agent.name, title=agent.title, folder=str(folder), files=files))
+            places = agent.places(environment)
+            folder = places[0] if places else agent.folder(environment)
+            files = _found_files(find(places, agent.patterns, agent.example), cursors)
+            waiting = [(Path(file.path), file.size_bytes) for file in files if file.state != "imported"]
+            counts = overview(agent.name, waiting)._asdict()
+            agents.append(AgentFiles(agent=agent.name, title=agent.title, folder=str(folder), files=files, **counts))
     if not only or MARKDOWN in only:
         files = _found_files(instructions(environment, cwd), cursors)
         agents.append(AgentFiles(agent=MARKDOWN, title="instructions for agents", folder=str(cwd), files=files))
@@ -491,6 +501,9 @@ def _discovery_lines(agents: Sequence[AgentFiles]) -> Iterator[str]:
             "imported": agent.number("imported"),
         }
         yield "  " + ", ".join(f"{number:,} {state}" for state, number in numbers.items() if number)
+        if agent.sessions:
+            projects = f"{count(agent.projects, 'project')}, " if agent.projects else ""
+            yield f"  to import: {count(agent.sessions, 'session')}, {projects}about {duration(agent.seconds)}"
         if agent.agent == MARKDOWN:
             for file in agent.files:
                 yield from wrapped(f"{plain_name(file.path)} ({file.state})", "    ", "  ")

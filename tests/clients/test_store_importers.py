@@ -470,6 +470,10 @@ def test_all_are_listed_and_a_second_import_changes_nothing_W13(
     listed = memd("import", *chosen, "--json").data["agents"]
     assert {each["agent"]: len(each["files"]) for each in listed} == {
         "opencode": 1, "cline": 2, "cursor": 2, "aider": 1, "specstory": 1}  # fmt: skip
+    assert {each["agent"]: (each["sessions"], each["projects"]) for each in listed} == {
+        "opencode": (1, 1), "cline": (2, 0), "cursor": (6, 1), "aider": (1, 1), "specstory": (1, 1)}  # fmt: skip
+    assert "opencode: 1 session file" in (text := memd("import", *chosen).text)
+    assert "to import: 1 session, 1 project, about" in text
     first = memd("import", *chosen, "--yes", "--no-wait", "--json").data
     for file in first["files"]:
         assert sum(sent["accepted"] for sent in file["sessions"]) > 0, file
