@@ -88,8 +88,10 @@ def server_command() -> list[str]:
     return [sys.executable, "-P", "-m", "memd.clients.mcp"]
 
 
-def server_entry(set_up: SetUp) -> dict[str, object]:
-    """Return the MCP server as most hosts' configurations name it."""
+def server_entry(set_up: SetUp, *, captures: str = "") -> dict[str, object]:
+    """Return the MCP server as most hosts' configurations name it. `captures`: the agent whose sessions it captures at
+    its end, of a host without hooks for that."""
     command, *arguments = server_command()
-    entry: dict[str, object] = {"command": command, "args": arguments}
+    options = ["--captures", captures] if captures else []
+    entry: dict[str, object] = {"command": command, "args": [*arguments, *options]}
     return {**entry, "env": set_up.named} if set_up.named else entry

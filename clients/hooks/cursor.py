@@ -26,7 +26,7 @@ def _edits(set_up: SetUp) -> list[FileEdit]:
     text.put(("version",), text.get("version") or 1)
     command_hooks.put(text, {event: [{"command": shell_line(set_up.places, NAME, event)}] for event in EVENTS})
     return [
-        json_server(set_up, _folder(set_up) / "mcp.json", ("mcpServers", "memd")),
+        json_server(set_up, _folder(set_up) / "mcp.json", ("mcpServers", "memd"), captures=NAME),
         FileEdit(path=path, before=before, after=text.content()),
     ]
 

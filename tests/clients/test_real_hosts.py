@@ -101,15 +101,25 @@ def _skips(daemon: RunningDaemon) -> int:
     return found.total if found else 0
 
 
-def importing_adds_nothing(daemon: RunningDaemon, agent: str, folder: Path) -> None:
+def importing_adds_nothing(
+    daemon: RunningDaemon, agent: str, folder: Path, pattern: str = "*.jsonl", *, ends: int = 0
+) -> None:
+    """`ends`: 1 for a host that does not tell the end of a session, which an import takes for over."""
     _captured(daemon)
-    (path,) = folder.rglob("*.jsonl")
+    (path,) = folder.rglob(pattern)
     cursors = Cursors(daemon.places.state)
     cursors.ignore([path])
     with daemon.client() as client:
         (sent,) = hand_over(client, ImportSource(agent, path, reader(agent, path, "", cursors)), cursors).sessions
-    assert (sent.accepted, sent.changed, sent.refused) == (0, 0, ())
-    assert sent.duplicate == sent.events >= 10
+    assert (sent.accepted, sent.changed, sent.refused) == (ends, 0, ())
+    assert sent.duplicate + ends == sent.events >= 10
+
+
+def _said(daemon: RunningDaemon) -> str:
+    """All turns of all sessions."""
+    with daemon.client() as client:
+        documents = [row.document for row in client.sessions().sessions]
+        return "\n".join(turn.text for document in documents for turn in client.transcript(document, limit=1000).turns)
 
 
 def set_up(name: str, daemon: RunningDaemon, user: dict[str, str], options: HostOptions | None = None) -> None:
@@ -203,7 +213,7 @@ def each_turn(
     def turn(prompt: str) -> None:
         line = command(prompt, bool(begun))
         done = subprocess.run(
-            line, env=environment, cwd=cwd, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+            line, env=environment, cwd=cwd, capture_output=True, timeout=150, check=False, stdin=subprocess.DEVNULL
         )
         assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
         begun[:] = [prompt]
@@ -293,6 +303,7 @@ def test_five_turns_of_opencode(remembering: RunningDaemon, user: dict[str, str]
 
     five_turns(remembering, model, project, SIX, each_turn(command, user, project))
     assert "memory_recall" in json.dumps(model.seen[-1].get("tools", "")), "the agent has memd's tools"
+    importing_adds_nothing(remembering, "opencode", Path(user["HOME"]) / ".local/share/opencode", "opencode.db", ends=1)
     untouched(remembering, "opencode", user, before)
 
 
@@ -336,6 +347,10 @@ def test_turns_of_cline(remembering: RunningDaemon, user: dict[str, str], model:
         assert rule_hosts.RULE.split("\n")[0] in model.context and "memory_profile" in json.dumps(
             model.seen[-1]["tools"]
         )
+    end = time.monotonic() + 60
+    while SIX[-1] not in _said(remembering):
+        assert time.monotonic() < end, "the server captures a session as it ends"
+        time.sleep(0.2)
     untouched(remembering, "cline", user, before)
 
 
@@ -384,6 +399,7 @@ def test_five_turns_of_aider(remembering: RunningDaemon, user: dict[str, str], m
             turn(prompt)
             if number not in (0, 2):  # the file is written after a turn, for the next one
                 assert personal in model.context, prompt
+    importing_adds_nothing(remembering, "aider", Path(project), ".aider.chat.history.md", ends=1)
     untouched(remembering, "aider", user, before)
 
 
