@@ -47,7 +47,7 @@ class TextReader(SessionReader):
     @property
     def is_settled(self) -> bool:
         """Whether no message is open."""
-        return self._role is None and self.document is not None and super().is_settled
+        return self._role is None and self.document is not None and self.document.is_settled
 
     def state(self) -> bytes:
         """Return the state at this line, without any words of the session."""
