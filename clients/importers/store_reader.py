@@ -31,6 +31,7 @@ _COPIES = 3
 class StoreReader(SessionReader):
     """Reads the messages of several sessions, each of which the store has whole. `document`: of the next message."""
 
+    has_whole_sessions = True
     document: Document
 
     @property
