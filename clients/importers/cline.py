@@ -19,7 +19,7 @@ import msgspec
 from ...protocol.errors import StoreError
 from ...protocol.event import ToolCalled
 from .json_line import BadLine, ContentBlock, arguments, arguments_in, decode
-from .session_reader import Document, combined, named_blocks, take_line
+from .session_reader import combined, named_blocks, take_line
 from .store_reader import StoreReader, instant_of, read_whole
 from .transcript import AccountBuilder, Mark, Transcript
 
@@ -123,19 +123,18 @@ class ClineReader(StoreReader):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
-        self._document: Document
 
     def begin(self, content: bytes) -> Iterator[bytes]:
         """Take the file; return its messages. Raises BadLine."""
         session = decode(_sessions, content)
         is_lead = session.agent == LEAD
         name = self._path.name.removesuffix(".messages.json")
-        self._document = self.open(session.session_id, "" if is_lead else name)
-        self._document.agent_type = "" if is_lead else session.agent
+        self.document = self.open(session.session_id, "" if is_lead else name)
+        self.document.agent_type = "" if is_lead else session.agent
         with suppress(BadLine, StoreError):
             manifest = decode(_manifests, read_whole(self._path.with_name(f"{self._path.parent.name}.json")))
-            self._document.cwd = manifest.cwd or ""
-            self._document.title = (manifest.metadata and manifest.metadata.title) or ""
+            self.document.cwd = manifest.cwd or ""
+            self.document.title = (manifest.metadata and manifest.metadata.title) or ""
         return map(bytes, session.messages)
 
     def take(self, content: bytes, number: int) -> str:
@@ -144,7 +143,7 @@ class ClineReader(StoreReader):
         if message.ts is not None:
             self.time = instant_of(message.ts)
         self.check_time()
-        self._document.seen(self.time)
+        self.document.seen(self.time)
         turn = message.id or f"{message.role}-{number}"
         return combined([self._block(message.role, block, name) for block, name in named_blocks(message.content, turn)])
 
@@ -153,7 +152,7 @@ class ClineReader(StoreReader):
             case "user", "text":
                 return self._typed(turn, block.text or "")
             case "assistant", "text":
-                return self._document.say(turn, self.time, "assistant", block.text or "")
+                return self.document.say(turn, self.time, "assistant", block.text or "")
             case "assistant", "tool_use":
                 called = ToolCalled(
                     turn=block.id or f"{turn}#{block.name}",
@@ -161,18 +160,18 @@ class ClineReader(StoreReader):
                     name=block.name or "tool",
                     arguments=arguments(block.input),
                 )
-                return self._document.add(called)
+                return self.document.add(called)
             case "user", "tool_result" if block.tool_use_id:
-                self._document.settle(block.tool_use_id, "error" if block.is_error else "ok")
+                self.document.settle(block.tool_use_id, "error" if block.is_error else "ok")
                 return self.take_output(block.tool_use_id, block.content)
             case _:
                 return (block.type or "block without a type")[:40]
 
     def _typed(self, turn: str, text: str) -> str:
-        if self._document.agent:
+        if self.document.agent:
             return "subagent's task"
         typed = typed_text(text)
-        return self._document.say(turn, self.time, "user", typed) if typed else "text of Cline"
+        return self.document.say(turn, self.time, "user", typed) if typed else "text of Cline"
 
 
 class ShownReader(ClineReader):
@@ -186,22 +185,22 @@ class ShownReader(ClineReader):
 
     def begin(self, content: bytes) -> Iterator[bytes]:
         """Take the file; return its messages. Raises BadLine."""
-        self._document = self.open(self._path.parent.name)
-        self._document.cwd = _folder_of(self._path.with_name("api_conversation_history.json"))
+        self.document = self.open(self._path.parent.name)
+        self.document.cwd = _folder_of(self._path.with_name("api_conversation_history.json"))
         return map(bytes, decode(_all_shown, content))
 
     def take(self, content: bytes, number: int) -> str:
         """Take a message; return its kind. Raises BadLine."""
         message = decode(_shown, content)
         self.time = instant_of(message.ts)
-        self._document.seen(self.time)
+        self.document.seen(self.time)
         kind = message.say or message.ask or "message without a kind"
         if message.partial:
             return "partial message"
         return self._message(kind, f"{kind}-{int(message.ts or 0)}", message.text or "")
 
     def _message(self, kind: str, turn: str, text: str) -> str:
-        document = self._document
+        document = self.document
         if not self._has_task and kind in {"task", "text"}:
             self._has_task = True
             return self._typed(turn, text)
@@ -230,7 +229,7 @@ class ShownReader(ClineReader):
     def _tool(self, turn: str, text: str) -> str:
         tool = decode(_tools, text.encode(), "tool")
         shown = msgspec.json.encode({"path": tool.path}).decode() if tool.path else ""
-        return self._document.add(ToolCalled(turn=turn, at=self.time, name=tool.tool, arguments=arguments_in(shown)))
+        return self.document.add(ToolCalled(turn=turn, at=self.time, name=tool.tool, arguments=arguments_in(shown)))
 
 
 def typed_text(text: str) -> str:

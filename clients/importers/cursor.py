@@ -24,7 +24,7 @@ import msgspec
 
 from ...protocol.event import ToolCalled
 from .json_line import TAKEN, BadLine, ContentBlock, arguments, arguments_in, decode
-from .session_reader import Document, Outcome, Role, SingleReader, combined, named_blocks, read_lines, take_line
+from .session_reader import Outcome, Role, SingleReader, combined, named_blocks, read_lines, take_line
 from .store_reader import StoreReader, database, instant_of
 from .text_reader import TextReader, decoded
 from .transcript import AccountBuilder, Mark, Transcript, changed_at
@@ -384,11 +384,11 @@ class ComposerReader(StoreReader):
         """Begin a conversation; one that an agent began belongs to that agent's session."""
         subagent = session.subagent_info or CursorSubagent()
         parent = subagent.parent_composer_id or ""
-        self._document: Document = self.open(parent or composer, composer if parent else "")
-        self._document.agent_type = (subagent.subagent_type_name or "") if parent else ""
+        self.document = self.open(parent or composer, composer if parent else "")
+        self.document.agent_type = (subagent.subagent_type_name or "") if parent else ""
         uri = (session.workspace_identifier or CursorWorkspace()).uri or CursorUri()
-        self._document.cwd = uri.fs_path or uri.path or folder
-        self._document.title = session.name or ""
+        self.document.cwd = uri.fs_path or uri.path or folder
+        self.document.title = session.name or ""
         self.time = instant_of(session.created_at) if session.created_at else ""
 
     def take(self, content: bytes, number: int) -> str:
@@ -399,7 +399,7 @@ class ComposerReader(StoreReader):
         elif bubble.created_at:
             self.time = instant_of(bubble.created_at)
         self.check_time()
-        document = self._document
+        document = self.document
         document.seen(self.time)
         turn = bubble.bubble_id or f"message-{number}"
         if bubble.type == _USER:
@@ -410,11 +410,11 @@ class ComposerReader(StoreReader):
         return combined(kinds)
 
     def _typed(self, turn: str, text: str) -> str:
-        return self._document.say(turn, self.time, "user", typed_text(text))
+        return self.document.say(turn, self.time, "user", typed_text(text))
 
     def _call(self, turn: str, tool: CursorTool) -> str:
         told = arguments_in(tool.raw_args or tool.params or "")
-        kind = self._document.add(ToolCalled(turn=turn, at=self.time, name=tool.name or "tool", arguments=told))
-        self._document.settle(turn, _OUTCOMES.get(tool.status or "", "unknown"))
+        kind = self.document.add(ToolCalled(turn=turn, at=self.time, name=tool.name or "tool", arguments=told))
+        self.document.settle(turn, _OUTCOMES.get(tool.status or "", "unknown"))
         self.take_output(turn, tool.result)
         return kind

@@ -204,7 +204,7 @@ class OpencodeReader(StoreReader):
 
     def expect(self, document: Document, name: str, parts: Callable[[], Parts]) -> None:
         """Name the document, the id and the parts of the next message."""
-        self._document, self._name, self._message_parts = document, name, parts
+        self.document, self._name, self._message_parts = document, name, parts
 
     def take(self, content: bytes, number: int) -> str:
         """Take a message; return its kind. Raises BadLine."""
@@ -212,11 +212,11 @@ class OpencodeReader(StoreReader):
         if message.role not in {"user", "assistant"}:
             return (message.role or "message without a role")[:40]
         self.time = instant_of(message.time.created)
-        self._document.seen(self.time)
+        self.document.seen(self.time)
         is_summary = message.role == "assistant" and bytes(message.summary) == b"true"
         kinds = [self._part(message.role == "user", is_summary, *part) for part in self._message_parts()]
         if message.error and message.error.name == "MessageAbortedError":
-            kinds.append(self._document.interrupt(f"{self._name}#end", self.time))
+            kinds.append(self.document.interrupt(f"{self._name}#end", self.time))
         return combined(kinds)
 
     def _part(self, is_user: bool, is_summary: bool, name: str, content: bytes) -> str:
@@ -224,20 +224,20 @@ class OpencodeReader(StoreReader):
         match part.type:
             case "text" if part.synthetic or part.ignored:
                 return "text of opencode"
-            case "text" if is_user and self._document.agent:
+            case "text" if is_user and self.document.agent:
                 return "subagent's task"
             case "text" if is_summary:
-                return self._document.say_summary(name, self.time, part.text)
+                return self.document.say_summary(name, self.time, part.text)
             case "text":
                 role: Role = "user" if is_user else "assistant"
-                return self._document.say(name, self.time, role, unquoted(part.text) if is_user else part.text)
+                return self.document.say(name, self.time, role, unquoted(part.text) if is_user else part.text)
             case "tool":
                 return self._call(name, part)
             case _:
                 return (part.type or "part without a type")[:40]
 
     def _call(self, name: str, part: OpencodePart) -> str:
-        document, state = self._document, part.state
+        document, state = self.document, part.state
         at = instant_of(part.time.start) if part.time.start else self.time
         called = ToolCalled(turn=name, at=at, name=part.tool or "tool", arguments=arguments(state.input))
         kind = document.add(called)

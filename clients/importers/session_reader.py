@@ -233,6 +233,8 @@ class SessionReader(ABC):
 
     host: str
     lists_empty_main = False
+    has_whole_sessions = False
+    """Whether a file has many sessions, none of which undoes edits of another one."""
     output_limit = 0
     """Characters of each tool's output that are kept (C4)."""
 
@@ -268,7 +270,8 @@ class SessionReader(ABC):
     def open(self, session: str, agent: str = "") -> Document:
         """Return the document of a session, a new one if need be."""
         if (session, agent) not in self.documents:
-            self.documents[session, agent] = Document(self.heard, session, agent)
+            heard = SharedHistory(self.sources, EditHistory()) if self.has_whole_sessions else self.heard
+            self.documents[session, agent] = Document(heard, session, agent)
         return self.documents[session, agent]
 
     def take_output(self, call: str, output: object) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ...protocol.errors import StoreError
-from .json_line import BadLine, checked_time
+from .json_line import BadLine, checked_time, output_words
 from .session_reader import Document, SessionReader, unreadable
 from .transcript import CapturedSession
 
@@ -29,7 +29,10 @@ _COPIES = 3
 
 
 class StoreReader(SessionReader):
-    """Reads the messages of several sessions, each of which the store has whole."""
+    """Reads the messages of several sessions, each of which the store has whole. `document`: of the next message."""
+
+    has_whole_sessions = True
+    document: Document
 
     @property
     def main(self) -> Document | None:
@@ -44,6 +47,12 @@ class StoreReader(SessionReader):
     def state(self) -> bytes:
         """Return an empty state."""
         return b""
+
+    def take_output(self, call: str, output: object) -> str:
+        """Take the output of a tool call of this session, decoded or as JSON; return the line's kind."""
+        words = output_words(output)
+        self.sources.returned(call, words)
+        return self.document.take_output(call, self.time, words, self.output_limit)
 
     def sessions(self, cwd: str) -> tuple[CapturedSession, ...]:
         """Return the sessions with events, each with its start and its end."""

@@ -28,6 +28,8 @@ class TextState(msgspec.Struct, frozen=True, kw_only=True):
 class TextReader(SessionReader):
     """Reads lines into messages. `document`: of the session to which the next line belongs."""
 
+    has_whole_sessions = True
+
     def __init__(self, mark: Mark | None) -> None:
         state = msgspec.json.decode(mark.state, type=TextState) if mark else TextState()
         super().__init__(state.time, [state.begun] if state.begun else [])
@@ -47,7 +49,7 @@ class TextReader(SessionReader):
     @property
     def is_settled(self) -> bool:
         """Whether no message is open."""
-        return self._role is None and self.document is not None and super().is_settled
+        return self._role is None and self.document is not None and self.document.is_settled
 
     def state(self) -> bytes:
         """Return the state at this line, without any words of the session."""
