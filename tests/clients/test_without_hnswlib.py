@@ -1,4 +1,4 @@
-"""memd where hnswlib is not installed: it searches exactly, and the doctor says from which size that matters (Q2)."""
+"""memd where hnswlib is not installed: it searches exactly, and the doctor says when that matters (Q2, U10)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +26,7 @@ def searching(memd: Callable[..., Any]) -> dict[str, str]:
     return result
 
 
-def test_a_daemon_without_hnswlib_remembers_and_recalls_and_the_doctor_says_so_Q2(
+def test_a_daemon_without_hnswlib_remembers_and_recalls_and_the_doctor_says_so_U10(
     daemon: RunningDaemon, memd: Callable[..., Any]
 ) -> None:
     memd("remember", "--personal", "I sign release tags with the cello key.", "--wait")
@@ -38,7 +38,7 @@ def test_a_daemon_without_hnswlib_remembers_and_recalls_and_the_doctor_says_so_Q
     assert result["state"] == "ok" and "without hnswlib" in result["message"] and "30,000 records" in result["message"]
 
 
-def test_the_doctor_warns_of_a_pool_that_is_large_for_exact_search_Q2(
+def test_the_doctor_warns_of_a_pool_that_is_large_for_exact_search_U10(
     daemon: RunningDaemon, memd: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memd("remember", "--personal", "I sign release tags with the cello key.", "--wait")

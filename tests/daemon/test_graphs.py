@@ -1,4 +1,4 @@
-"""A graph of vectors beside the exact index: it finds the same, follows changes, and goes with what is forgotten."""
+"""A graph beside the exact index finds the same, follows changes, and goes with what is forgotten (Q2, U10)."""
 
 import sys
 import zlib
@@ -87,7 +87,7 @@ def test_a_graph_of_another_model_or_with_a_flipped_bit_is_none_P14(graph_folder
     assert read(tmp_path, "m") is None
 
 
-def test_a_graph_in_a_format_that_this_hnswlib_does_not_read_is_none_Q2(graph_folder: Path, tmp_path: Path) -> None:
+def test_a_graph_in_a_format_that_this_hnswlib_does_not_read_is_none_U10(graph_folder: Path, tmp_path: Path) -> None:
     rows = msgspec.msgpack.decode((graph_folder / "rows").read_bytes(), type=Rows)
     foreign = (graph_folder / "graph").read_bytes() + bytes(4 * len(rows.ids))
     (tmp_path / "graph").write_bytes(foreign)
@@ -208,7 +208,7 @@ def without_hnswlib(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPa
     has_graphs.cache_clear()
 
 
-def test_a_home_moves_to_a_machine_without_hnswlib_and_back_Q2(
+def test_a_home_moves_to_a_machine_without_hnswlib_and_back_U10(
     running: Running, without_hnswlib: pytest.MonkeyPatch
 ) -> None:
     before, probes = searched(running), rows(MANY)[:20]
