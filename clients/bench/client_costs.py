@@ -163,10 +163,11 @@ HANDED_OVER_S = 1.2
 _MARK = "MEMD-BENCH> "
 _MEMD = [sys.executable, "-P", "-m", "memd.clients.cli.main"]
 _WAIT_S = 30.0
-_SHELLS = {"bash": ("bash", "--norc", "-i"), "zsh": ("zsh", "-f", "-i")}
+_SHELLS = {"bash": ("bash", "--norc", "-i"), "zsh": ("zsh", "-f", "-i"), "fish": ("fish", "-i")}
 _LOOPS = {
     "bash": 'memd_bench() { for ((i = 0; i < $1; i++)); do : "${PS0@P}"; __memd_prompt; done; }',
     "zsh": "memd_bench() { for ((i = 0; i < $1; i++)); do __memd_preexec ': git status'; __memd_precmd; done }",
+    "fish": "function memd_bench; for i in (seq $argv[1]); __memd_began ': git status'; __memd_ended; end; end",
 }
 _BARE_LOOP = "memd_bench() { for ((i = 0; i < $1; i++)); do :; done; }"
 

@@ -125,7 +125,11 @@ def shell() -> None:
 
 
 @shell_app.command()
-def init(shell: Annotated[Literal["bash", "zsh"], typer.Argument(help="bash (5 or later) or zsh.")]) -> None:
+def init(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], typer.Argument(help="bash (5 or later), zsh or fish (3.6 or later).")
+    ],
+) -> None:
     """Print the code that the shell must load. Ctrl-X k searches memory for the text you typed.
 
     MEMD_SHELL_KEY changes that key.

@@ -19,13 +19,16 @@ from ...protocol.event import StatementType
 from ...protocol.places import Places
 from ..importers.agent_files import AGENTS
 from ..python.client import places_here
-from . import claude_code, command_files, program
+from . import claude_code, command_files, program, shell_setup
 from .command_files import COMMAND_HOSTS
 from .edits import EditLog, FileEdit, read
 from .notes import folder
 
 PI = "pi"
-TITLES = {name: AGENTS[name].title for name in (claude_code.NAME, PI, *COMMAND_HOSTS)}
+TITLES = {
+    **{name: AGENTS[name].title for name in (claude_code.NAME, PI, *COMMAND_HOSTS)},
+    shell_setup.NAME: shell_setup.TITLE,
+}
 HOOKED = (claude_code.NAME, PI)
 """The hosts that run memd's hook. Only they can ask for a reflection by themselves."""
 
@@ -76,6 +79,8 @@ class Hosts:
         StoreError, Refused."""
         if name not in TITLES:
             raise _unknown(name)
+        if name == shell_setup.NAME:
+            return shell_setup.edits(self._places, self._environment)
         if name in COMMAND_HOSTS:
             if options is not None and options.reflects:
                 raise InvalidRequest(
@@ -101,6 +106,8 @@ class Hosts:
         self.log(name).apply(edits)
 
     def _own_files(self, name: str) -> dict[Path, bytes]:
+        if name == shell_setup.NAME:
+            return shell_setup.own_files(self._places, self._environment)
         if name != claude_code.NAME:
             return {}
         reflects = self.options(name).reflects
@@ -111,6 +118,8 @@ class Hosts:
         """Return the edits that remove memd from a host. Raises InvalidRequest, StoreError."""
         if name not in TITLES:
             raise _unknown(name)
+        if name == shell_setup.NAME:
+            return self.log(name).restoring(shell_setup.without)
         if name != claude_code.NAME:
             return self.log(name).restoring(lambda path, content: None)
         edits = self.log(name).restoring(claude_code.without)
@@ -122,24 +131,31 @@ class Hosts:
         self._options_file(name).unlink(missing_ok=True)
         if name == claude_code.NAME:
             shutil.rmtree(claude_code.marketplace(self._places), ignore_errors=True)
+        if name == shell_setup.NAME:
+            shutil.rmtree(shell_setup.own_folder(self._places), ignore_errors=True)
         if not any(self.log(host).files for host in HOOKED):
             program.remove(self._places)
 
     def state(self, name: str, *, tried: bool = True) -> HostState:
         """Return a host's state; the hook is run if `tried`. A file that can't be read is the problem."""
-        home = AGENTS[name].folder(self._environment).parent
+        if name == shell_setup.NAME:
+            is_here = shell_setup.is_here(self._environment)
+        else:
+            is_here = AGENTS[name].folder(self._environment).parent.is_dir()
         try:
             is_set_up = bool(self.log(name).files)
             problem = self._problem(name, tried) if is_set_up else ""
         except (MemdError, OSError) as error:
             is_set_up, problem = True, str(error)
         hint = "" if is_set_up and not problem else f"memd setup {name}"
-        state = HostState(name=name, title=TITLES[name], is_here=home.is_dir(), is_set_up=is_set_up)
+        state = HostState(name=name, title=TITLES[name], is_here=is_here, is_set_up=is_set_up)
         reflects = is_set_up and self.options(name).reflects
         note = COMMAND_HOSTS[name].note if name in COMMAND_HOSTS else ""
         return msgspec.structs.replace(state, problem=problem, hint=hint, reflects=reflects, note=note)
 
     def _problem(self, name: str, tried: bool) -> str:
+        if name == shell_setup.NAME:
+            return shell_setup.problem(self._places, self._environment)
         if name in HOOKED and (wrong := program.problem(self._places, self._environment, tried)):
             return f"the hook does not run: {wrong}"
         for path, content in self._own_files(name).items():
