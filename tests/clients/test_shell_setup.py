@@ -76,8 +76,8 @@ def test_a_new_shell_reports_commands_completes_memd_and_finds_the_manual_U2(
     terminal.close()
     assert commands(user, shell, 2)[-2:] == ["echo one", "echo two"]
     if shutil.which("man"):
-        found = subprocess.run(["man", "-w", "memd"], env=user, capture_output=True, text=True, check=True)
-        assert found.stdout.strip() == f"{user['HOME']}/.local/share/man/man1/memd.1"
+        page = subprocess.run(["man", "-w", "memd"], env=user, capture_output=True, text=True, check=True)
+        assert page.stdout.strip() == f"{user['HOME']}/.local/share/man/man1/memd.1"
 
 
 def test_setting_up_and_taking_out_leaves_every_byte_as_it_was_U2(
