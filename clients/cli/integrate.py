@@ -18,7 +18,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 shell_app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="Let bash or zsh report the commands you run. memd stores command, exit status, duration and folder.",
+    help="Let bash, zsh or fish report the commands you run. memd stores command, exit status, duration and folder.",
     epilog="A command that starts with a space is never reported, nor one that matches MEMD_SHELL_IGNORE='ls*:cd*'.",
 )
 app.add_typer(shell_app, name="shell")
@@ -59,20 +59,22 @@ def mcp(
 
 @app.command()
 def plugin(
-    program: Annotated[Literal["nvim", "node"], typer.Argument(help="nvim or node.")], as_json: JsonFlag = False
+    program: Annotated[Literal["nvim", "emacs", "node"], typer.Argument(help="nvim, emacs or node.")],
+    as_json: JsonFlag = False,
 ) -> None:
-    """Print the folder of the Neovim plugin or the Node library.
+    """Print the folder of the Neovim, Emacs or Node plugin.
 
     \b
     Examples:
       mkdir -p ~/.local/share/nvim/site/pack/memd/start
       ln -s "$(memd plugin nvim)" ~/.local/share/nvim/site/pack/memd/start/memd
+      echo "(add-to-list 'load-path \"$(memd plugin emacs)\") (require 'memd)" >> ~/.emacs
       npm install "$(memd plugin node)"
     """
-    from .. import node, nvim
+    from .. import emacs, node, nvim
 
     with CommandAnswer("plugin", as_json) as answer:
-        folder = str(nvim.FOLDER if program == "nvim" else node.FOLDER)
+        folder = str({"nvim": nvim, "emacs": emacs, "node": node}[program].FOLDER)
         answer.give(Plugin(folder=folder), [folder])
 
 
@@ -125,15 +127,20 @@ def shell() -> None:
 
 
 @shell_app.command()
-def init(shell: Annotated[Literal["bash", "zsh"], typer.Argument(help="bash (5 or later) or zsh.")]) -> None:
+def init(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], typer.Argument(help="bash (5 or later), zsh or fish (3.6 or later).")
+    ],
+) -> None:
     """Print the code that the shell must load. Ctrl-X k searches memory for the text you typed.
 
-    MEMD_SHELL_KEY changes that key.
+    MEMD_SHELL_KEY changes that key. `memd setup shell` does the whole job, and a new shell starts faster with it.
 
     \b
     Examples:
       echo 'source <(memd shell init bash)' >> ~/.bashrc
       echo 'source <(memd shell init zsh)' >> ~/.zshrc
+      echo 'memd shell init fish | source' >> ~/.config/fish/config.fish
       memd shell init zsh > ~/.memd.zsh    # loading this file is faster
     """
     from ..python.client import places_here

@@ -38,7 +38,7 @@ def _without(path: Path, content: bytes) -> bytes | None:
 HOST = AgentHost(
     name=NAME,
     title="Cursor",
-    folder=_folder,
+    is_here=lambda set_up: _folder(set_up).exists(),
     edits=_edits,
     without=_without,
     hooked=True,

@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "clients/shell": {"clients/shell", "protocol"},
     "clients/service": {"clients/service", "protocol"},
     "clients/nvim": set(),
+    "clients/emacs": set(),
     "clients/node": {"clients/node", "clients/shell", "clients/python", "protocol"},
     "clients/pi": {"clients/pi", "clients/python", "protocol"},
     "clients/importers": {"clients/importers", "clients/pi", "clients/python", "protocol"},
@@ -42,7 +43,14 @@ ALLOWED: dict[str, set[str]] = {
     "clients/panel/screens": {"clients/panel", "clients/python", "protocol"},
     "clients/exchange": {"clients/exchange", "clients/python", "protocol"},
     "clients/hub": {"clients/hub", "protocol"},
-    "clients/hooks": {"clients/hooks", "clients/importers", "clients/python", "protocol"},
+    "clients/hooks": {
+        "clients/hooks",
+        "clients/importers",
+        "clients/python",
+        "clients/service",
+        "clients/shell",
+        "protocol",
+    },
     "clients/bench": {
         *BENCH,
         "clients/exchange",
