@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from ... import __version__
-from ...protocol.errors import MemdError
+from ...protocol.errors import MemdError, StoreError
 from .output import CommandAnswer, JsonFlag
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -29,9 +29,10 @@ TOOLS_ON_REQUEST = ("ingest", "rank", "reflect", "skills")
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `plugin`."""
+    """Of `plugin`. `file`: what the editor installs, "" where it takes the folder."""
 
     folder: str
+    file: str = ""
 
 
 @app.command()
@@ -59,21 +60,40 @@ def mcp(
 
 @app.command()
 def plugin(
-    program: Annotated[Literal["nvim", "node"], typer.Argument(help="nvim or node.")], as_json: JsonFlag = False
+    program: Annotated[Literal["nvim", "node", "vscode"], typer.Argument(help="nvim, node or vscode.")],
+    as_json: JsonFlag = False,
 ) -> None:
-    """Print the folder of the Neovim plugin or the Node library.
+    """Print the place of the Neovim plugin, VS Code extension or Node library.
+
+    For VS Code, memd writes the extension's file into its state folder and prints its path.
 
     \b
     Examples:
+      code --install-extension "$(memd plugin vscode)"
       mkdir -p ~/.local/share/nvim/site/pack/memd/start
       ln -s "$(memd plugin nvim)" ~/.local/share/nvim/site/pack/memd/start/memd
       npm install "$(memd plugin node)"
     """
-    from .. import node, nvim
+    from .. import node, nvim, vscode
 
+    folders = {"nvim": nvim.FOLDER, "node": node.FOLDER, "vscode": vscode.FOLDER}
     with CommandAnswer("plugin", as_json) as answer:
-        folder = str(nvim.FOLDER if program == "nvim" else node.FOLDER)
-        answer.give(Plugin(folder=folder), [folder])
+        folder, file = str(folders[program]), _vsix() if program == "vscode" else ""
+        answer.give(Plugin(folder=folder, file=file), [file or folder])
+
+
+def _vsix() -> str:
+    """Write the extension for VS Code, and return its path. Raises MemdError."""
+    from ..python.client import places_here
+    from ..python.folder import make_private
+    from ..vscode.vsix_file import write_vsix
+
+    folder = places_here().state
+    try:
+        make_private(folder)
+        return str(write_vsix(folder))
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}", hint="free some space, or see the folder's mode") from error
 
 
 class Spooled(msgspec.Struct, frozen=True, kw_only=True):
