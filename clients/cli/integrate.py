@@ -83,14 +83,19 @@ def plugin(
 
 
 def _vsix() -> str:
-    """Write the extension for VS Code, and return its path. Raises MemdError."""
+    """Write the extension for VS Code and the path of this program, which it starts; return the extension's path.
+    Raises MemdError."""
     from ..python.client import places_here
     from ..python.folder import make_private
+    from ..service import program
     from ..vscode.vsix_file import write_vsix
 
-    folder = places_here().state
+    folder = places_here().state / "vscode"
     try:
         make_private(folder)
+        command = program()
+        if len(command) == 1:  # else there is no script `memd`
+            (folder / "program").write_text(command[0] + "\n", encoding="utf-8")
         return str(write_vsix(folder))
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}", hint="free some space, or see the folder's mode") from error

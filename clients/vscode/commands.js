@@ -8,7 +8,7 @@ import { oneLine, poolName, proposalText, results, whyPage } from "./wording.js"
 /** @typedef {import("./client/client.js").Client} Client */
 /** @typedef {ReturnType<typeof results>[number]} Result */
 
-const SCHEME = "memd-why";
+const SCHEME = "memd-page", LANGUAGE = "memd-page";
 const PAUSE_S = 3600;
 const START_MS = 30_000;
 const DECIDED_HERE = ["conflict", "duplicate", "forget"];
@@ -34,6 +34,7 @@ export class Commands {
     this.changed = changed;
     /** @type {Map<string, string>} */
     this.pages = new Map();
+    this.pageChanged = new vscode.EventEmitter();
   }
 
   /** Registers all commands. @returns {vscode.Disposable[]} */
@@ -51,6 +52,7 @@ export class Commands {
     ];
     return [
       workspace.registerTextDocumentContentProvider(SCHEME, {
+        onDidChange: this.pageChanged.event,
         provideTextDocumentContent: (uri) => this.pages.get(uri.path) ?? "",
       }),
       workspace.onDidCloseTextDocument(({ uri }) => uri.scheme === SCHEME && this.pages.delete(uri.path)),
@@ -117,11 +119,15 @@ export class Commands {
     await this.#page(id.slice(0, 8), whyPage(await this.client.why(id)));
   }
 
-  /** Shows a text that can't be changed. @param {string} name @param {string} text */
+  /** Shows a text that can't be changed, where the last one stands. @param {string} name @param {string} text */
   async #page(name, text) {
-    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${name}-${this.pages.size}.txt` });
+    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${name}` });
     this.pages.set(uri.path, text);
-    await vscode.window.showTextDocument(uri, { preview: true, viewColumn: vscode.ViewColumn.Beside });
+    this.pageChanged.fire(uri);
+    const document = await vscode.workspace.openTextDocument(uri);
+    await vscode.languages.setTextDocumentLanguage(document, LANGUAGE);
+    const last = vscode.window.visibleTextEditors.find((editor) => editor.document.uri.scheme === SCHEME);
+    await vscode.window.showTextDocument(document, last?.viewColumn ?? vscode.ViewColumn.Beside);
   }
 
   /** Saves the selection, or the line, as the user's statement. @param {string} [pool] answers the question */
@@ -191,8 +197,8 @@ export class Commands {
   /** Opens the panel in a terminal, which serves it, and in a remote window forwards its port. */
   async panel() {
     const cwd = folderOf(vscode.window.activeTextEditor?.document) || undefined;
-    const shellPath = this.client.program;
-    vscode.window.createTerminal({ name: "memd panel", shellPath, shellArgs: ["panel"], cwd }).show();
+    const { program: shellPath, env: { PATH } } = this.client; // a terminal looks into PATH only if it is named
+    vscode.window.createTerminal({ name: "memd panel", shellPath, shellArgs: ["panel"], env: { PATH }, cwd }).show();
   }
 
   async start() {

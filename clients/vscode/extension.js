@@ -1,6 +1,8 @@
 // memd in VS Code: a thin client of the daemon. docs/hosts/vscode.md describes it.
+import fs from "node:fs";
+import path from "node:path";
 import * as vscode from "vscode";
-import { Client } from "./client/client.js";
+import { Client, places } from "./client/client.js";
 import { Commands } from "./commands.js";
 import { FolderMemories } from "./folder_memories.js";
 import { MemoryHover } from "./hover.js";
@@ -35,8 +37,18 @@ export function activate(context) {
   }
 }
 
+/** Returns the program of the setting, else the one that wrote the extension's file (`memd plugin vscode`). */
 function program() {
-  return vscode.workspace.getConfiguration("memd").get("program", "") || "memd";
+  return vscode.workspace.getConfiguration("memd").get("program", "") || writer() || "memd";
+}
+
+function writer() {
+  try {
+    const file = fs.readFileSync(path.join(places().state, "vscode", "program"), "utf8").trim();
+    return fs.existsSync(file) ? file : "";
+  } catch {
+    return "";
+  }
 }
 
 /** Returns how an agent's host starts memd's MCP server. @param {vscode.ExtensionContext} context */

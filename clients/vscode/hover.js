@@ -36,11 +36,15 @@ function late() {
 
 /** @param {import("./client/client.js").MemoryRecord} record */
 function shown(record) {
-  const text = new vscode.MarkdownString("**memd** ", true);
-  text.isTrusted = { enabledCommands: ["memd.why"] };
-  text.appendText(oneLine(record.description || record.content));
-  text.appendMarkdown("\n\n");
-  text.appendText(`${facts(record)} · ${source(record)}`);
   const id = encodeURIComponent(JSON.stringify([record.id]));
-  return text.appendMarkdown(` · [Why](command:memd.why?${id})`);
+  const text = new vscode.MarkdownString(
+    `**memd** ${escaped(oneLine(record.description || record.content))}\n\n` +
+    `${escaped(`${facts(record)} · ${source(record)}`)} · [Why](command:memd.why?${id})`);
+  text.isTrusted = { enabledCommands: ["memd.why"] };
+  return text;
+}
+
+/** Returns a text as Markdown that shows it as it is, without links and commands. @param {string} text */
+function escaped(text) {
+  return text.replace(/[!-/:-@[-`{-~]/g, "\\$&");
 }

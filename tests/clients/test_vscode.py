@@ -55,7 +55,7 @@ def test_the_file_for_vs_code_has_everything_that_the_extension_loads_U2(
     home: dict[str, str], memd: Callable[..., Told]
 ) -> None:
     file = Path(memd("plugin", "vscode", "--json").data["file"])
-    assert file == Path(home["MEMD_HOME"]) / "state" / f"memd-{__version__}.vsix"
+    assert file == Path(home["MEMD_HOME"]) / "state" / "vscode" / f"memd-{__version__}.vsix"
     files = contents(file)
     package = json.loads(files["extension/package.json"])
     assert package["version"] == __version__
