@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from ... import __version__
-from ...protocol.errors import MemdError
+from ...protocol.errors import MemdError, StoreError
 from .output import CommandAnswer, JsonFlag
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -29,9 +29,10 @@ TOOLS_ON_REQUEST = ("ingest", "rank", "reflect", "skills")
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `plugin`."""
+    """Of `plugin`. `file`: what the editor installs, "" where it takes the folder."""
 
     folder: str
+    file: str = ""
 
 
 @app.command()
@@ -59,23 +60,46 @@ def mcp(
 
 @app.command()
 def plugin(
-    program: Annotated[Literal["nvim", "emacs", "node"], typer.Argument(help="nvim, emacs or node.")],
+    program: Annotated[Literal["nvim", "emacs", "node", "vscode"], typer.Argument(help="nvim, emacs, node or vscode.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Print the folder of the Neovim, Emacs or Node plugin.
+    """Print the place of a plugin: Neovim, Emacs, VS Code, Node.
+
+    For VS Code, memd writes the extension's file into its state folder and prints its path.
 
     \b
     Examples:
+      code --install-extension "$(memd plugin vscode)"
       mkdir -p ~/.local/share/nvim/site/pack/memd/start
       ln -s "$(memd plugin nvim)" ~/.local/share/nvim/site/pack/memd/start/memd
       echo "(add-to-list 'load-path \"$(memd plugin emacs)\") (require 'memd)" >> ~/.emacs
       npm install "$(memd plugin node)"
     """
-    from .. import emacs, node, nvim
+    from .. import emacs, node, nvim, vscode
 
+    folders = {"nvim": nvim.FOLDER, "emacs": emacs.FOLDER, "node": node.FOLDER, "vscode": vscode.FOLDER}
     with CommandAnswer("plugin", as_json) as answer:
-        folder = str({"nvim": nvim, "emacs": emacs, "node": node}[program].FOLDER)
-        answer.give(Plugin(folder=folder), [folder])
+        folder, file = str(folders[program]), _vsix() if program == "vscode" else ""
+        answer.give(Plugin(folder=folder, file=file), [file or folder])
+
+
+def _vsix() -> str:
+    """Write the extension for VS Code and the path of this program, which it starts; return the extension's path.
+    Raises MemdError."""
+    from ..python.client import places_here
+    from ..python.folder import make_private
+    from ..service import program
+    from ..vscode.vsix_file import write_vsix
+
+    folder = places_here().state / "vscode"
+    try:
+        make_private(folder)
+        command = program()
+        if len(command) == 1:  # else there is no script `memd`
+            (folder / "program").write_text(command[0] + "\n", encoding="utf-8")
+        return str(write_vsix(folder))
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}", hint="free some space, or see the folder's mode") from error
 
 
 class Spooled(msgspec.Struct, frozen=True, kw_only=True):

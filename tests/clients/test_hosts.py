@@ -209,7 +209,7 @@ ADDED = {
 
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("has_files", [True, False])
-def test_every_host_is_byte_for_byte_as_before_U3(
+def test_every_host_is_byte_for_byte_as_before_U2(
     machine: dict[str, str], memd: Memd, name: str, has_files: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "OPENCODE_CONFIG_DIR", "CONTINUE_GLOBAL_DIR"):
@@ -232,7 +232,7 @@ def test_every_host_is_byte_for_byte_as_before_U3(
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_what_the_user_added_in_a_host_stays_U3(
+def test_what_the_user_added_in_a_host_stays_U2(
     machine: dict[str, str], memd: Memd, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user adds a line to each of the files that were there before; then memd goes, and the line stays."""
@@ -256,7 +256,7 @@ def test_what_the_user_added_in_a_host_stays_U3(
         assert line.get(Path(path).suffix, "\n# also this\n").strip() in now
 
 
-def test_a_file_of_the_users_own_is_not_replaced_U3(machine: dict[str, str], memd: Memd) -> None:
+def test_a_file_of_the_users_own_is_not_replaced_U2(machine: dict[str, str], memd: Memd) -> None:
     path = Path(machine["HOME"]) / ".continue/rules/memd.md"
     path.parent.mkdir(parents=True)
     path.write_text("mine")

@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "clients/service": {"clients/service", "protocol"},
     "clients/nvim": set(),
     "clients/emacs": set(),
+    "clients/vscode": {"clients/vscode", "clients/node"},
     "clients/node": {"clients/node", "clients/shell", "clients/python", "protocol"},
     "clients/pi": {"clients/pi", "clients/python", "protocol"},
     "clients/importers": {"clients/importers", "clients/pi", "clients/python", "protocol"},
