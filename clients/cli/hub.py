@@ -10,9 +10,10 @@ import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ...protocol.errors import Denied, InvalidRequest, MemdError, NotFound, Refused
 from ...protocol.hub import HubPools, PoolsAtHub, RecalledAtHub
@@ -41,7 +42,26 @@ if TYPE_CHECKING:
     from ..exchange.carrying import Pulled, Pushed
     from ..hub.administration import HiddenAuthor
 
+_SECTIONS = {
+    "For those who use a hub": ("join", "sync", "status", "leave"),
+    "For administrators": ("install", "serve", "grant", "grants", "revoke"),
+}
+
+
+class HubCommandGroup(TyperGroup):
+    """The commands, by audience."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for names in _SECTIONS.values() for name in names]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for title, names in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(limit=80)) for name in names])
+
+
 app = typer.Typer(
+    cls=HubCommandGroup,
     rich_markup_mode=None,
     add_completion=False,
     help="Share memory with an organisation, through a hub.",
@@ -498,7 +518,7 @@ def grant(
 
 @app.command()
 def grants(database: Database = "", as_json: JsonFlag = False) -> None:
-    """List who may use which pool, until when, and whose lines are hidden.
+    """List who may use which pool until when, and hidden authors.
 
     \b
     Example:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from typer.main import get_command
 
+from memd.clients.cli.hub import HubCommandGroup, app
 from memd.clients.hub import administration
 from memd.clients.python.client import Client
 from memd.protocol.errors import MemdError
@@ -121,6 +123,13 @@ def colleague(tmp_path: Path) -> Iterator[Callable[[str], Colleague]]:
 def project_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the settings of the user who runs the tests out of them."""
     monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def test_the_help_lists_each_command_once_by_audience_H3() -> None:
+    group = get_command(app)
+    assert isinstance(group, HubCommandGroup)
+    names = group.list_commands(None)
+    assert sorted(names) == sorted(group.commands) and len(names) == len(set(names))
 
 
 @pytest.mark.slow
