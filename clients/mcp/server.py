@@ -20,7 +20,7 @@ import msgspec
 
 from ... import __version__
 from ...protocol.errors import MemdError
-from ..python.client import Client, places_here
+from ..python.client import Client
 from .calls import Calls
 from .tools import INSTRUCTIONS, ON_REQUEST, RESOURCE, TOOLS, URI, ProfileArguments
 
@@ -219,8 +219,10 @@ def _ended(number: int, frame: object) -> NoReturn:
 
 
 def _capture(host: str, since_s: float) -> None:
-    from ..hooks.session_end import capture  # imported late, because a server starts with each session
+    """Have another process capture the host's sessions, because the host may end this one at any time."""
+    import subprocess  # imported late, because a server starts with each session
 
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    with suppress(MemdError, OSError):
-        capture(places_here(), host, since_s)
+    command = [sys.executable, "-P", "-m", "memd.clients.hooks.session_end", host, f"{since_s}"]
+    nothing = subprocess.DEVNULL
+    with suppress(OSError):
+        subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True)
