@@ -115,7 +115,7 @@ class HeadAtHub(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HeadsAtHub(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `HubHeads`. `withheld`: all partitions that the hub shows to nobody, of any pool."""
+    """Reply to `HubHeads`. `withheld`: the partitions of this pool that the hub shows to nobody."""
 
     pool: PoolAtHub
     subject: str

@@ -14,6 +14,7 @@ import typer
 
 from ...protocol.errors import Refused
 from ...protocol.places import Places
+from ..hooks import shell_setup
 from ..hooks.agent_host import HostOptions
 from ..hooks.edits import FileEdit, diff
 from ..hooks.hosts import REFLECTING, TITLES, Hosts, HostState
@@ -29,6 +30,9 @@ Reflects = Annotated[
     bool | None,
     typer.Option("--reflect/--no-reflect", help="Ask the agent once a session what lasts of it.", show_default=False),
 ]
+SHOWN_LINES = 60
+"""Of the diff of one file."""
+
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes and make none.")]
 
 
@@ -58,12 +62,16 @@ def setup(names: Names = None, reflect: Reflects = None, dry_run: DryRun = False
     quotes, unfinished work. The answer costs tokens of your model; `memd session show` counts them. Without it, you ask
     by /memd:reflect. memd remembers the choice. Codex and Gemini CLI get that command alone.
 
+    `memd setup shell` is for bash, zsh and fish: they report the commands you run and complete `memd`, and `man memd`
+    works. `all` leaves the shells out.
+
     \b
     Examples:
       memd setup                    # list the agents on this machine
       memd setup claude-code --dry-run
       memd setup claude-code --reflect
       memd setup all
+      memd setup shell
     """
     with CommandAnswer("setup", as_json) as answer:
         hosts = Hosts(places_here(), os.environ)
@@ -71,7 +79,7 @@ def setup(names: Names = None, reflect: Reflects = None, dry_run: DryRun = False
             states = [hosts.state(name) for name in TITLES]
             answer.give(states, _listed(states))
             return
-        chosen = _chosen(hosts, names, lambda state: state.is_here)
+        chosen = _chosen(hosts, names, lambda state: state.is_here and state.name != shell_setup.NAME)
         options = None if reflect is None else HostOptions(reflects=reflect)
         done: list[HostChange] = []
         for name in chosen:
@@ -139,9 +147,11 @@ def _change_lines(done: Sequence[HostChange], dry_run: bool, outcome: str) -> It
         yield "nothing to do: name an agent, or see `memd setup`"
     for change in done:
         for lines in change.files.values():
-            for line in lines:
+            for line in lines[:SHOWN_LINES]:
                 colour = {"+": "green", "-": "red"}.get(line[:1], "dim")
                 yield styled(_plain_line(line), colour)
+            if len(lines) > SHOWN_LINES:
+                yield styled(f"… {len(lines) - SHOWN_LINES:,} more lines; --json has them", "dim")
         title = TITLES[change.host]
         if dry_run:
             yield f"{title}: {'these files would change' if change.files else 'nothing would change'}"

@@ -7,6 +7,7 @@ call, so that a renewed one counts at once.
 from __future__ import annotations
 
 import os
+import ssl
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -90,6 +91,11 @@ class HubClient:
         try:
             reply = http.post(self._hub.url + request.path, content=body, headers=headers)
         except httpx.HTTPError as error:
+            if _is_untrusted(error):
+                raise RemoteRefusal(
+                    f"the certificate of {self._hub.url} is not trusted here: {error}",
+                    hint="set SSL_CERT_FILE to the file with your organisation's certificate authority, PEM",
+                ) from error
             why = str(error) or type(error).__name__
             hint = "everything stays as it is: try again later"
             raise RemoteUnreachable(f"{self._hub.url} does not answer: {why}", hint=hint) from error
@@ -121,6 +127,15 @@ class HubClient:
 
     def _not_a_hub(self) -> RemoteRefusal:
         return RemoteRefusal(f"{self._hub.url} is not a hub of memd", hint="check the address with who gave it to you")
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    """Whether a certificate was refused."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def recall_at(hub: JoinedHub, query: str, embedded: TextVectors, limit: int) -> RecalledAtHub:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from ...protocol.errors import Denied, RemoteRefusal
-from ...protocol.exchange import SharedTree, StaleRemote, Where
+from ...protocol.exchange import LostLines, SharedTree, StaleRemote, Where
 from ...protocol.hub import (
     PAGE,
     HeadsAtHub,
@@ -231,8 +231,7 @@ class HubExchange:
         if reply.wanted:
             own = {name: stored for name, stored in self._known.own.items() if name != partition}
             self._store(_StoredHeads(own, self._known.taken))
-            hint = "run the command again: memd sends all of them"
-            raise RemoteRefusal("the hub has lost lines of yours", hint=hint)
+            raise LostLines("the hub has lost lines of yours")
 
     def _vectors(self, written: _Written) -> tuple[str, tuple[LineVector, ...]]:
         """Return the embeddings of new statements, and the model that made them."""

@@ -62,17 +62,18 @@ def nothing(set_up: SetUp) -> str:
 
 
 class AgentHost(msgspec.Struct, frozen=True, kw_only=True):
-    """A host. `folder`: that says whether it is on this machine; `edits`: of its files (raises StoreError, Refused);
-    `without`: one of its files without memd's entries; `own_files`: that memd keeps for it in its state folder;
+    """A host. `is_here`: whether it is on this machine; `edits`: of its files (raises StoreError, Refused); `without`:
+    one of its files without memd's entries; `own_files`: that memd keeps for it, in `own_folder` of its state folder;
     `problem`: the user's setting that keeps memd from working, "" for none; `hooked`: whether it runs memd's hook;
     `note`: what the user should know of it."""
 
     name: str
     title: str
-    folder: Callable[[SetUp], Path]
+    is_here: Callable[[SetUp], bool]
     edits: Callable[[SetUp], list[FileEdit]]
     without: Without = only_ours
     own_files: Callable[[SetUp], dict[Path, bytes]] = lambda set_up: {}
+    own_folder: Callable[[Places], Path] | None = None
     problem: Callable[[SetUp], str] = nothing
     hooked: bool = False
     note: str = ""
@@ -88,8 +89,10 @@ def server_command() -> list[str]:
     return [sys.executable, "-P", "-m", "memd.clients.mcp"]
 
 
-def server_entry(set_up: SetUp) -> dict[str, object]:
-    """Return the MCP server as most hosts' configurations name it."""
+def server_entry(set_up: SetUp, *, captures: str = "") -> dict[str, object]:
+    """Return the MCP server as most hosts' configurations name it. `captures`: the agent whose sessions it captures at
+    its end, of a host without hooks for that."""
     command, *arguments = server_command()
-    entry: dict[str, object] = {"command": command, "args": arguments}
+    options = ["--captures", captures] if captures else []
+    entry: dict[str, object] = {"command": command, "args": [*arguments, *options]}
     return {**entry, "env": set_up.named} if set_up.named else entry

@@ -76,7 +76,7 @@ def _without(path: Path, content: bytes) -> bytes | None:
 HOST = AgentHost(
     name=NAME,
     title="aider",
-    folder=lambda set_up: _config(set_up) if _config(set_up).exists() else set_up.home / ".aider",
+    is_here=lambda set_up: _config(set_up).exists() or (set_up.home / ".aider").exists(),
     edits=_edits,
     without=_without,
     hooked=True,

@@ -129,10 +129,11 @@ def _own_files(set_up: SetUp) -> dict[Path, bytes]:
 HOST = AgentHost(
     name=NAME,
     title=AGENTS[NAME].title,
-    folder=lambda set_up: home(set_up.environment),
+    is_here=lambda set_up: home(set_up.environment).exists(),
     edits=edits,
     without=without,
     own_files=_own_files,
+    own_folder=marketplace,
     problem=_problem,
     hooked=True,
 )

@@ -86,7 +86,7 @@ def _without(path: Path, content: bytes) -> bytes | None:
 HOST = AgentHost(
     name=NAME,
     title=AGENTS[NAME].title,
-    folder=_folder,
+    is_here=lambda set_up: _folder(set_up).exists(),
     edits=_edits,
     without=_without,
     hooked=True,

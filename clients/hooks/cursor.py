@@ -26,7 +26,7 @@ def _edits(set_up: SetUp) -> list[FileEdit]:
     text.put(("version",), text.get("version") or 1)
     command_hooks.put(text, {event: [{"command": shell_line(set_up.places, NAME, event)}] for event in EVENTS})
     return [
-        json_server(set_up, _folder(set_up) / "mcp.json", ("mcpServers", "memd")),
+        json_server(set_up, _folder(set_up) / "mcp.json", ("mcpServers", "memd"), captures=NAME),
         FileEdit(path=path, before=before, after=text.content()),
     ]
 
@@ -38,7 +38,7 @@ def _without(path: Path, content: bytes) -> bytes | None:
 HOST = AgentHost(
     name=NAME,
     title="Cursor",
-    folder=_folder,
+    is_here=lambda set_up: _folder(set_up).exists(),
     edits=_edits,
     without=_without,
     hooked=True,

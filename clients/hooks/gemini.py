@@ -43,7 +43,7 @@ def _json(value: object) -> bytes:
 HOST = AgentHost(
     name=NAME,
     title=AGENTS[NAME].title,
-    folder=_folder,
+    is_here=lambda set_up: _folder(set_up).exists(),
     edits=_edits,
     hooked=True,
     note=f"{COMMAND_HOSTS[NAME].command} asks the agent what lasts of a session.",

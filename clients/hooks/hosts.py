@@ -13,7 +13,7 @@ import msgspec
 from ...protocol.errors import InvalidRequest, MemdError
 from ...protocol.places import Places
 from ..python.client import places_here
-from . import aider, claude_code, codex, cursor, gemini, opencode, pi_host, program
+from . import aider, claude_code, codex, cursor, gemini, opencode, pi_host, program, shell_setup
 from .agent_host import AgentHost, HostOptions, SetUp
 from .edits import EditLog, FileEdit
 from .notes import folder
@@ -30,6 +30,7 @@ HOSTS = {
         cursor.HOST,
         aider.HOST,
         *RULE_HOSTS,
+        shell_setup.HOST,
     )
 }
 TITLES = {name: host.title for name, host in HOSTS.items()}
@@ -108,15 +109,15 @@ class Hosts:
         """Make the edits of `restoring`, and remove the program unless another host runs it. Raises StoreError."""
         self.log(name).restore(edits)
         self._options_file(name).unlink(missing_ok=True)
-        if name == claude_code.NAME:
-            shutil.rmtree(claude_code.marketplace(self._places), ignore_errors=True)
+        if own_folder := HOSTS[name].own_folder:
+            shutil.rmtree(own_folder(self._places), ignore_errors=True)
         if not any(self.log(host.name).files for host in HOSTS.values() if host.hooked):
             program.remove(self._places)
 
     def state(self, name: str, *, tried: bool = True) -> HostState:
         """Return a host's state; the hook is run if `tried`. A file that can't be read is the problem."""
         host = HOSTS[name]
-        is_here = host.folder(SetUp(places=self._places, environment=self._environment)).exists()
+        is_here = host.is_here(SetUp(places=self._places, environment=self._environment))
         try:
             is_set_up = bool(self.log(name).files)
             problem = self._problem(host, tried) if is_set_up else ""

@@ -28,4 +28,6 @@ def _edits(set_up: SetUp) -> list[FileEdit]:
     return [set_up.own_file(_folder(set_up) / "plugin/memd.js", text.encode())]
 
 
-HOST = AgentHost(name=NAME, title="opencode", folder=_folder, edits=_edits, hooked=True)
+HOST = AgentHost(
+    name=NAME, title="opencode", is_here=lambda set_up: _folder(set_up).exists(), edits=_edits, hooked=True
+)

@@ -36,4 +36,6 @@ def _edits(set_up: SetUp) -> list[FileEdit]:
     return [FileEdit(path=path, before=read(path), after=template.encode())]
 
 
-HOST = AgentHost(name=NAME, title=AGENTS[NAME].title, folder=_folder, edits=_edits, hooked=True)
+HOST = AgentHost(
+    name=NAME, title=AGENTS[NAME].title, is_here=lambda set_up: _folder(set_up).exists(), edits=_edits, hooked=True
+)

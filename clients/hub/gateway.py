@@ -1,7 +1,7 @@
 """The gateway: HTTP requests with a pass, answered from PostgreSQL (H3, A1, A3).
 
 Invariants: it has no state but its database, so any number of gateways serve one hub and one may end at any time; a
-request is one transaction; a request without a valid pass reaches no table.
+request is one transaction; the body of a request without a valid pass is not read, and reaches no table.
 """
 
 from __future__ import annotations
@@ -143,20 +143,19 @@ class Gateway:
     ) -> Callable[[Request], Awaitable[Response]]:
         decoder = msgspec.msgpack.Decoder(kind)
 
-        def answer(token: str, body: bytes) -> bytes:
-            holder = self._holder(token)
+        def answer(holder: Pass, body: bytes) -> bytes:
             try:
                 request = decoder.decode(body)
             except (msgspec.MsgspecError, RecursionError) as error:
                 raise InvalidRequest(f"the request can't be read: {error}", hint="use one version of memd") from error
-            with self._database.transaction(purpose, holder.subject) as connection:
+            with self._database.transaction(purpose, holder.subject, holder.issued_at) as connection:
                 pools = granted(connection, holder.pools, holder.expires_at)
                 return _encoder.encode(handler(Asker(holder, connection, pools), request))
 
         async def endpoint(request: Request) -> Response:
             try:
-                token = _token(request)
-                content = await run_in_threadpool(answer, token, await _body(request))
+                holder = await run_in_threadpool(self._holder, _token(request))
+                content = await run_in_threadpool(answer, holder, await _body(request))
             except MemdError as error:
                 return _problem(error)
             except Error as error:
@@ -186,15 +185,19 @@ def _token(request: Request) -> str:
 
 
 async def _body(request: Request) -> bytes:
-    """Return the body. Raises TooLarge before more of it is read."""
-    parts: list[bytes] = []
-    size = 0
+    """Return the body. Raises TooLarge before any of it is read if its length is told, else before more is."""
+    body = bytearray()
+    length = request.headers.get("content-length", "")
+    _check_size(int(length) if length.isdecimal() else 0)
     async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise TooLarge(f"a request has at most {MOST_BYTES:,} bytes", hint="share fewer records at once")
-        parts.append(part)
-    return b"".join(parts)
+        _check_size(len(body) + len(part))
+        body += part
+    return bytes(body)
+
+
+def _check_size(size: int) -> None:
+    if size > MOST_BYTES:
+        raise TooLarge(f"a request has at most {MOST_BYTES:,} bytes", hint="share fewer records at once")
 
 
 def _problem(error: MemdError) -> Response:
@@ -216,7 +219,7 @@ def _heads(asker: Asker, request: HubHeads) -> HeadsAtHub:
         pool=pool.at_hub,
         subject=asker.holder.subject,
         heads=heads(asker.connection, pool.number, request.partition),
-        withheld=withheld(asker.connection),
+        withheld=withheld(asker.connection, pool.number),
     )
 
 

@@ -81,9 +81,9 @@ def heads(connection: Connection, pool: int, partition: str | None = None) -> tu
     return tuple(HeadAtHub(part, head, _split(hashes)) for part, head, hashes in rows)
 
 
-def withheld(connection: Connection) -> tuple[str, ...]:
-    """Return the partitions that the hub shows to nobody."""
-    return tuple(row[0] for row in connection.execute("select part from memd.revoked order by part"))
+def withheld(connection: Connection, pool: int) -> tuple[str, ...]:
+    """Return the partitions of a pool that the hub shows to nobody."""
+    return tuple(row[0] for row in connection.execute("select memd.withheld_in(%s)", (pool,)))
 
 
 def segments(connection: Connection, pool: int, request: HubSegments) -> SegmentsAtHub:

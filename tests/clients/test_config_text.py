@@ -1,4 +1,4 @@
-"""Entries go into other programs' texts and out again; comments and order stay (U3)."""
+"""Entries go into other programs' texts and out again; comments and order stay (U2)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import subprocess
 import time
@@ -20,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from memd.clients.hooks import notes
+from memd.clients.hooks import notes, rule_hosts
 from memd.clients.hooks.agent_host import HostOptions
 from memd.clients.hooks.hosts import Hosts
 from memd.clients.importers.agent_files import reader
@@ -99,15 +101,25 @@ def _skips(daemon: RunningDaemon) -> int:
     return found.total if found else 0
 
 
-def importing_adds_nothing(daemon: RunningDaemon, agent: str, folder: Path) -> None:
+def importing_adds_nothing(
+    daemon: RunningDaemon, agent: str, folder: Path, pattern: str = "*.jsonl", *, ends: int = 0
+) -> None:
+    """`ends`: 1 for a host that does not tell the end of a session, which an import takes for over."""
     _captured(daemon)
-    (path,) = folder.rglob("*.jsonl")
+    (path,) = folder.rglob(pattern)
     cursors = Cursors(daemon.places.state)
     cursors.ignore([path])
     with daemon.client() as client:
         (sent,) = hand_over(client, ImportSource(agent, path, reader(agent, path, "", cursors)), cursors).sessions
-    assert (sent.accepted, sent.changed, sent.refused) == (0, 0, ())
-    assert sent.duplicate == sent.events >= 10
+    assert (sent.accepted, sent.changed, sent.refused) == (ends, 0, ())
+    assert sent.duplicate + ends == sent.events >= 10
+
+
+def _said(daemon: RunningDaemon) -> str:
+    """All turns of all sessions."""
+    with daemon.client() as client:
+        documents = [row.document for row in client.sessions().sessions]
+        return "\n".join(turn.text for document in documents for turn in client.transcript(document, limit=1000).turns)
 
 
 def set_up(name: str, daemon: RunningDaemon, user: dict[str, str], options: HostOptions | None = None) -> None:
@@ -188,7 +200,7 @@ def test_five_turns_of_pi(remembering: RunningDaemon, user: dict[str, str], mode
     importing_adds_nothing(remembering, "pi", agent / "sessions")
 
 
-SIX = [*PROMPTS, "Never push on a Friday.", "Thanks."]
+SIX = [*PROMPTS, "Never push on a Friday.", "Thanks for that."]
 
 
 def each_turn(
@@ -201,7 +213,7 @@ def each_turn(
     def turn(prompt: str) -> None:
         line = command(prompt, bool(begun))
         done = subprocess.run(
-            line, env=environment, cwd=cwd, capture_output=True, timeout=120, check=False, stdin=subprocess.DEVNULL
+            line, env=environment, cwd=cwd, capture_output=True, timeout=150, check=False, stdin=subprocess.DEVNULL
         )
         assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
         begun[:] = [prompt]
@@ -291,7 +303,104 @@ def test_five_turns_of_opencode(remembering: RunningDaemon, user: dict[str, str]
 
     five_turns(remembering, model, project, SIX, each_turn(command, user, project))
     assert "memory_recall" in json.dumps(model.seen[-1].get("tools", "")), "the agent has memd's tools"
+    importing_adds_nothing(remembering, "opencode", Path(user["HOME"]) / ".local/share/opencode", "opencode.db", ends=1)
     untouched(remembering, "opencode", user, before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("cn"), reason="the command line of Continue is not installed")
+def test_turns_of_continue(remembering: RunningDaemon, user: dict[str, str], model: ModelApi) -> None:
+    project = f"{user['HOME']}/project"
+    config = f"""# mine
+name: Mine
+version: 1.0.0
+schema: v1
+models:
+  - name: one
+    provider: openai
+    model: one
+    apiBase: {model.url}/v1
+    apiKey: none
+"""
+    before = with_files(user, {".continue/config.yaml": config, ".claude/settings.json": "{}"})
+    set_up("continue", remembering, user)
+    turn = each_turn(lambda prompt, begun: ["cn", *(["--resume"] if begun else []), "-p", prompt], user, project)
+    for prompt in SIX:
+        turn(prompt)
+        assert rule_hosts.RULE.split("\n")[0] in model.context and "memory_profile" in json.dumps(
+            model.seen[-1]["tools"]
+        )
+    untouched(remembering, "continue", user, before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("cline"), reason="Cline is not installed")
+def test_turns_of_cline(remembering: RunningDaemon, user: dict[str, str], model: ModelApi) -> None:
+    project = f"{user['HOME']}/project"
+    before = with_files(user, {".cline/data/settings/cline_mcp_settings.json": '{"mcpServers": {}}'})
+    signed = ["cline", "auth", "-p", "openai", "-k", "none", "-m", "one", "-b", f"{model.url}/v1"]
+    subprocess.run(signed, env=user, cwd=project, check=True, timeout=60, stdin=subprocess.DEVNULL, capture_output=True)
+    set_up("cline", remembering, user)
+    turn = each_turn(lambda prompt, begun: ["cline", "--json", prompt], user, project)
+    for prompt in SIX:
+        turn(prompt)
+        assert rule_hosts.RULE.split("\n")[0] in model.context and "memory_profile" in json.dumps(
+            model.seen[-1]["tools"]
+        )
+    end = time.monotonic() + 60
+    while SIX[-1] not in _said(remembering):
+        assert time.monotonic() < end, "the server captures a session as it ends"
+        time.sleep(0.2)
+    untouched(remembering, "cline", user, before)
+
+
+@contextmanager
+def terminal(command: list[str], environment: dict[str, str], cwd: str, ready: str) -> Iterator[Callable[[str], None]]:
+    """A program in a terminal, as a function that types a line and waits until the program is ready again."""
+    main, inner = pty.openpty()
+    with subprocess.Popen(command, env=environment, cwd=cwd, stdin=inner, stdout=inner, stderr=inner) as process:
+        os.close(inner)
+
+        def wait() -> None:
+            read, end = "", time.monotonic() + 120
+            while not read.rstrip(" ").endswith(ready):
+                assert time.monotonic() < end, read[-2000:]
+                if select.select([main], [], [], 1)[0]:
+                    read += os.read(main, 65536).decode(errors="replace")
+
+        def turn(prompt: str) -> None:
+            os.write(main, prompt.encode() + b"\n")
+            wait()
+
+        try:
+            wait()
+            yield turn
+        finally:
+            process.kill()
+    os.close(main)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("aider"), reason="aider is not installed")
+def test_five_turns_of_aider(remembering: RunningDaemon, user: dict[str, str], model: ModelApi) -> None:
+    project = f"{user['HOME']}/project"
+    before = with_files(user, {".aider.conf.yml": "# mine\nread:\n- mine.md\n", "project/mine.md": "Mine.\n"})
+    set_up("aider", remembering, user)
+    environment = {**user, "OPENAI_API_BASE": f"{model.url}/v1", "OPENAI_API_KEY": "none"}
+    flags = ["--no-git", "--no-show-model-warnings", "--no-check-update", "--no-pretty", "--no-fancy-input"]
+    flags += ["--analytics-disable", "--no-show-release-notes", "--no-suggest-shell-commands"]
+    with terminal(["aider", "--model", "openai/one", *flags], environment, project, "\n>") as turn:
+        for number, prompt in enumerate(SIX):
+            with remembering.client() as client:
+                if number == 2:
+                    client.remember("I prefer two blank lines between functions.")
+                remembering.settle()
+                personal = client.profile().text
+            turn(prompt)
+            if number not in (0, 2):  # the file is written after a turn, for the next one
+                assert personal in model.context, prompt
+    importing_adds_nothing(remembering, "aider", Path(project), ".aider.chat.history.md", ends=1)
+    untouched(remembering, "aider", user, before)
 
 
 # --- a reflection -----------------------------------------------------------------------------------------------------
