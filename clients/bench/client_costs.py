@@ -6,6 +6,7 @@ was typed fails.
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import resource
@@ -21,6 +22,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ...protocol.errors import Unavailable
+from ...protocol.places import Places
 from ..hooks import program
 from ..hooks.agent_host import server_command
 from ..hooks.notes import folder
@@ -42,6 +44,16 @@ _PREFERENCES = tuple(
     for liked, other in zip(_LIKED, _LIKED[step:] + _LIKED[:step], strict=True)
 )
 """They fill the profile, which RECALLED then has no line of."""
+_TURNS = {
+    "claude-code": ("UserPromptSubmit", "Stop"),
+    "codex": ("UserPromptSubmit", "Stop"),
+    "gemini": ("BeforeAgent", "AfterAgent"),
+    "opencode": ("chat.message", "session.idle"),
+    "pi": ("before_agent_start", "agent_end"),
+    "cursor": ("sessionStart", "stop"),
+    "aider": ("turn_end",),
+}
+"""The calls of each host in a turn; in Cursor those of a session's first turn."""
 _BUSY = "a busy machine, on which a process waits for a core before it begins"
 
 
@@ -54,7 +66,7 @@ class ProcessCost(NamedTuple):
 
 
 def hook(options: BenchOptions) -> PartResult:
-    """A turn's call of the hook, with the profile; one with a prompt that recalls a line; the note after a turn."""
+    """A turn's call of the hook; one with a prompt that recalls a line; a note; all calls of a turn in each host."""
     with empty_home() as (home, environment), running(home, environment) as client:
         for statement in (STATEMENT, *_PREFERENCES, RECALLED):
             client.remember(statement)
@@ -70,16 +82,38 @@ def hook(options: BenchOptions) -> PartResult:
             inject.append(_run([*command, "before_agent_start"], turn, environment))
             recall.append(_run([*command, "before_agent_start"], prompted, environment))
             note.append(_run([*command, "agent_end"], turn_end, environment))
+        turns = {name: _host_turns(home, environment, name, len(bare)) for name in _TURNS}
     printed = sum(bool(cost.output) for cost in inject)
     count = f"{printed} of {len(inject)} turns printed the profile, the others were counted as skipped"
     recalled = sum(RECALLED[:-1].encode() in cost.output for cost in recall)
     prompts = f"{recalled} of {len(recall)} prompts recalled the line that answers them"
+    given = ", ".join(f"{name} {sum(bool(cost.output) for cost in costs)}" for name, costs in turns.items())
     figures = (
         *_figures("a turn", inject, bare),
         *_figures("a turn with a prompt", recall, bare, at_most(35)),
         *_figures("a note", note, bare),
+        *(_figures(f"{name}, all calls of a turn", costs, bare, at_most(35))[0] for name, costs in turns.items()),
     )
-    return PartResult(figures, notes=(count, prompts), shows_not=_BUSY)
+    notes = (count, prompts, f"turns of {len(bare)} with a text for the agent: {given}")
+    return PartResult(figures, notes=notes, shows_not=f"{_BUSY}; what the host itself does to start the hook")
+
+
+def _host_turns(home: Places, environment: Mapping[str, str], name: str, rounds: int) -> list[ProcessCost]:
+    """The cost of each turn of a host, each turn in a session of its own, so that each one gets the whole profile."""
+    history = home.state / "project/.aider.chat.history.md"
+    history.parent.mkdir(mode=0o700, exist_ok=True)
+    history.touch()
+    given = folder(home.state) / "aider.md"
+    turns: list[ProcessCost] = []
+    for number in range(rounds):
+        session, cwd = f"bench-{name}-{number}", str(history.parent)
+        payload = {"session_id": session, "conversation_id": session, "cwd": cwd, "workspace_roots": [cwd]}
+        content = json.dumps({**payload, "prompt": PROMPT, "transcript_path": "/nowhere.jsonl"}).encode()
+        given.unlink(missing_ok=True)
+        calls = [_run([*program.command(home, name), event], content, environment, cwd) for event in _TURNS[name]]
+        output = b"".join(call.output for call in calls) or (given.read_bytes() if given.exists() else b"")
+        turns.append(ProcessCost(sum(call.cpu_ms for call in calls), sum(call.wall_ms for call in calls), output))
+    return turns
 
 
 def reading_on(options: BenchOptions) -> PartResult:
@@ -115,10 +149,12 @@ def server(options: BenchOptions) -> PartResult:
     )
 
 
-def _run(command: Sequence[str], content: bytes, environment: Mapping[str, str]) -> ProcessCost:
+def _run(command: Sequence[str], content: bytes, environment: Mapping[str, str], cwd: str = ".") -> ProcessCost:
     """Run a process to its end; processes that it leaves running are not counted."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(list(command), input=content, capture_output=True, env=dict(environment), check=False)
+    done = subprocess.run(
+        list(command), input=content, capture_output=True, env=dict(environment), cwd=cwd, check=False
+    )
     end, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return ProcessCost(cpu * 1000, (end - begin) * 1000, done.stdout)

@@ -32,6 +32,7 @@ def _profile(set_up: SetUp) -> Path:
 
 
 def _command(set_up: SetUp) -> str:
+    """Return memd's command, which must not read what the user types into aider."""
     return f"</dev/null {program.shell_line(set_up.places, NAME, 'turn_end')}"
 
 
@@ -39,6 +40,8 @@ def _edits(set_up: SetUp) -> list[FileEdit]:
     path, profile, command = _config(set_up), _profile(set_up), _command(set_up)
     before, content = read(path), read(profile)
     text = YamlText(before, path)
+    if _is_ours(text) and text.value[COMMAND] != command:  # of an earlier place of memd
+        text.unset(COMMAND, json.dumps(text.value[COMMAND]))
     if text.value.get(COMMAND) not in (None, command):
         raise Refused(f"{path} has another {COMMAND}", hint=f"take it out, or let it also run: {command}")
     if text.value.get(COMMAND) is None:
@@ -53,13 +56,16 @@ def _edits(set_up: SetUp) -> list[FileEdit]:
     ]
 
 
+def _is_ours(text: YamlText) -> bool:
+    return program.SOURCE.name in str(text.value.get(COMMAND) or "")
+
+
 def _without(path: Path, content: bytes) -> bytes | None:
     if path.suffix != ".yml":
         return None
     text = YamlText(content, path)
-    command = str(text.value.get(COMMAND) or "")
-    if program.SOURCE.name in command:
-        text.unset(COMMAND, json.dumps(command))
+    if _is_ours(text):
+        text.unset(COMMAND, json.dumps(text.value[COMMAND]))
         text.unset("notifications", "true")
     for name in text.value.get("read") or ():
         if Path(name).name == f"{NAME}.md" and Path(name).parent.name == "hooks":

@@ -7,7 +7,7 @@ at the end.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from .agent_host import AgentHost, SetUp, server_entry
@@ -125,21 +125,21 @@ def _continue_edits(set_up: SetUp) -> list[FileEdit]:
         text.set("name", "Local config")
         text.set("version", "1.0.0")
         text.set("schema", "v1")
-    servers: list[dict[str, object]] = text.value.get("mcpServers") or []
-    if not any(server.get("name") == "memd" for server in servers):
-        text.add("mcpServers", _continue_item(set_up))
+    server: dict[str, object] = {"name": "memd", **server_entry(set_up)}
+    if server not in (text.value.get("mcpServers") or ()):
+        text.drop("mcpServers", 'name: "memd"')  # of an earlier place of memd
+        text.add("mcpServers", _item_lines(server))
     return [
         FileEdit(path=path, before=before, after=text.content()),
         set_up.own_file(_continue(set_up) / "rules/memd.md", RULE.encode()),
     ]
 
 
-def _continue_item(set_up: SetUp) -> list[str]:
-    """Return the lines of memd's item; YAML reads JSON's texts and lists."""
+def _item_lines(server: Mapping[str, object]) -> list[str]:
+    """Return the lines of an item; YAML reads JSON's texts and lists."""
     import json
 
-    entry = {"name": "memd", **server_entry(set_up)}
-    return [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in entry.items()]
+    return [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in server.items()]
 
 
 def _continue_without(path: Path, content: bytes) -> bytes | None:

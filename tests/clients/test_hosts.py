@@ -6,6 +6,7 @@ import json
 import os
 import re
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.clients.hooks import claude_code, program
-from memd.clients.hooks.agent_host import server_command
+from memd.clients.hooks.agent_host import SetUp, server_command
 from memd.clients.hooks.command_files import slash_command
+from memd.clients.hooks.config_text import YamlText
 from memd.clients.hooks.hosts import HOSTS, REFLECTING, Hosts, check_hosts
 from memd.protocol.errors import StoreError
 from memd.protocol.places import places
@@ -262,6 +264,41 @@ def test_a_file_of_the_users_own_is_not_replaced_U2(machine: dict[str, str], mem
     path.write_text("mine")
     told = memd("setup", "continue")
     assert told.code and "is not memd's" in told.errors and path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_environment_that_moved_is_set_up_in_place_of_the_old_one_U2(
+    machine: dict[str, str], memd: Memd, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After it, no file names the old interpreter, and `memd unsetup` takes all out."""
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "OPENCODE_CONFIG_DIR", "CONTINUE_GLOBAL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = Path(machine["HOME"])
+    for path, text in OWN[name].items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    before = tree(folder)
+    monkeypatch.setattr("sys.executable", "/elsewhere/bin/python")
+    old = machine_of(machine)
+    old.set_up(name, old.edits(name))
+    assert any(b"/elsewhere" in content for content in tree(folder).values())
+    monkeypatch.undo()
+    monkeypatch.setenv("HOME", machine["HOME"])
+    monkeypatch.setenv("MEMD_HOME", machine["MEMD_HOME"])
+    assert memd("setup", name).code == 0
+    assert not any(b"/elsewhere" in content for content in tree(folder).values()) and problems()[name] == ""
+    assert memd("unsetup", name).code == 0
+    assert tree(folder) == before
+
+
+def test_aiders_command_reads_nothing_of_what_the_user_types_U2(machine: dict[str, str]) -> None:
+    set_up = SetUp(places=places(machine, os.getuid()), environment=machine)
+    found = machine_of(machine)
+    found.set_up("aider", found.edits("aider"))
+    command = YamlText((set_up.home / ".aider.conf.yml").read_bytes(), Path()).value["notifications-command"]
+    typed = b"what the user typed"
+    done = subprocess.run(["sh", "-c", f"{command}; cat"], input=typed, capture_output=True, env=machine, check=True)
+    assert done.stdout == typed
 
 
 def test_the_table_of_hosts_is_complete() -> None:
