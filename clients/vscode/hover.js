@@ -1,4 +1,4 @@
-// Hovers: the memories that came from the line, or that name the word. The editor waits half a second before it asks.
+// Hovers: the memories that came from the line, or that name the word. The editor asks when the pointer rests.
 import fs from "node:fs/promises";
 import * as vscode from "vscode";
 import { fileOf, folderOf } from "./commands.js";
@@ -7,7 +7,7 @@ import { facts, oneLine, source } from "./wording.js";
 
 /** @typedef {import("./folder_memories.js").FolderMemories} FolderMemories */
 
-const WAIT_MS = 500; // what arrives later is shown at the next hover
+const WAIT_MS = 2000; // what arrives later is shown at the next hover
 const PROSE = ["markdown", "plaintext"]; // whose words are no names
 
 /** @implements {vscode.HoverProvider} */
