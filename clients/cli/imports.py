@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,7 +19,7 @@ import typer
 
 from ...protocol.errors import InvalidRequest
 from ..importers.agent_files import (
-    AGENTS,
+    IMPORTABLE,
     MARKDOWN,
     agent_named,
     find,
@@ -28,14 +28,14 @@ from ..importers.agent_files import (
     output_limit,
     reader,
 )
-from ..importers.cursors import Cursors
+from ..importers.cursors import Cursors, stamp
 from ..importers.delivery import Imported, ImportSource, Sent, hand_over, look
 from ..importers.transcript import Malformed, changed_at
-from ..python.client import places_here
+from ..python.client import Client, places_here
 from .connection import PATIENCE_MS, deliver, reach
 from .options import here, path
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
-from .progress import Bar, wait_until_distilled
+from .progress import Bar, FileProgress, wait_until_distilled
 from .wording import count, pool_argument, pool_name, size, status_counts
 
 app = typer.Typer(
@@ -175,6 +175,47 @@ _SESSION_HELP = {
       memd import gemini ~/.gemini/tmp --dry-run
       memd import gemini session-2026-03-04T10-00-1a2b3c4d.json --cwd ~/src/orchard
     """,
+    "opencode": """Import sessions of opencode. Repeating it imports only changed sessions.
+
+    \b
+    Examples:
+      memd import opencode ~/.local/share/opencode --dry-run
+      memd import opencode opencode.db
+    """,
+    "cline": """Import tasks of Cline and Roo Code. Repeating it imports only new turns.
+
+    \b
+    Examples:
+      memd import cline ~/.cline/data/sessions --dry-run
+      memd import cline ~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks
+    """,
+    "cursor": """Import conversations of Cursor. Repeating it imports only new turns.
+
+    It reads the transcripts of agents, and the editor's database without a lock. Conversations of cursor-agent without
+    a transcript are not read, since the format of their store is unknown.
+
+    \b
+    Examples:
+      memd import cursor ~/.cursor/projects --dry-run
+      memd import cursor ~/.config/Cursor/User/globalStorage/state.vscdb
+    """,
+    "aider": """Import chats of aider. It keeps them in each project: name projects, or a folder of many.
+
+    \b
+    Examples:
+      memd import aider ~/work
+      memd import aider ~/src/orchard/.aider.chat.history.md --dry-run
+    """,
+    "specstory": """Import sessions that SpecStory saved in a project. Name projects, or a folder of many.
+
+    A session that its own agent still has on this machine is left to the importer of that agent. So is a file that git
+    has from another author.
+
+    \b
+    Examples:
+      memd import specstory ~/work --dry-run
+      memd import specstory ~/src/orchard/.specstory/history
+    """,
 }
 
 
@@ -190,7 +231,7 @@ def _session_command(name: str) -> Callable[..., None]:
         as_json: JsonFlag = False,
     ) -> None:
         with CommandAnswer(f"import {name}", as_json) as answer:
-            agent = AGENTS[name]
+            agent = IMPORTABLE[name]
             found = find(paths, agent.patterns, agent.example)
             files = _required(found, "session file", f"{agent.title} keeps them in {agent.example}", found.outside)
             folder = here(cwd) if cwd is not None else ""
@@ -330,8 +371,7 @@ def run(
         return
     with reach(PATIENCE_MS) as client:
         before = client.status().records
-        with Bar(len(sources), "reading and sending", answer.as_json or len(sources) == 1) as bar:
-            files = tuple(_stepped(hand_over(client, source, cursors), bar) for source in sources)
+        files = _sent(client, answer, sources, cursors)
         deliver(client, answer)
         if not answer.as_json:
             say(report_lines(files, dry_run=False))
@@ -344,6 +384,40 @@ def run(
         led_to = difference(before, client.status().records)
         result = ImportReport(files=files, not_followed=links, dry_run=False, pending=pending, led_to=led_to)
         answer.give(result, _outcome_lines(files, led_to, pending))
+
+
+def _sent(
+    client: Client, answer: CommandAnswer, sources: Sequence[ImportSource], cursors: Cursors
+) -> tuple[Imported, ...]:
+    """Send each source, note which files of an import are done, and tell how to go on with one that broke off."""
+    named = [source.path for source in sources if source.keeps]
+    broken_off = cursors.begin(named, datetime.now(UTC).isoformat()) if named else None
+    if broken_off:
+        done, total = broken_off
+        answer.warn(f"continues an import that broke off: {done:,} of {count(total, 'file')} are done")
+    files: list[Imported] = []
+    with FileProgress([_size_of(source.path) for source in sources], answer.as_json) as progress:
+        try:
+            for source in sources:
+                progress.begin(str(source.path))
+                files.append(hand_over(client, source, cursors, progress.part))
+                progress.finish()
+        except KeyboardInterrupt:
+            answer.warn(
+                f"stopped after {progress.finished:,} of {count(len(sources), 'file')}; what was sent is saved: "
+                "run the same command again to continue"
+            )
+            raise
+    if named:
+        cursors.end()
+    return tuple(files)
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return stamp(path)[0]
+    except OSError:
+        return 0
 
 
 def _stepped(done: Imported, bar: Bar) -> Imported:
@@ -374,11 +448,10 @@ def discover(
 ) -> tuple[AgentFiles, ...]:
     """The importable files of each agent, or of the agents in `only`."""
     agents: list[AgentFiles] = []
-    for agent in AGENTS.values():
+    for agent in IMPORTABLE.values():
         if not only or agent.name in only:
             folder = agent.folder(environment)
-            paths: Sequence[Path] = find([folder], agent.patterns, agent.example) if folder.is_dir() else ()
-            files = _found_files(paths, cursors)
+            files = _found_files(find(agent.places(environment), agent.patterns, agent.example), cursors)
             agents.append(AgentFiles(agent=agent.name, title=agent.title, folder=str(folder), files=files))
     if not only or MARKDOWN in only:
         files = _found_files(instructions(environment, cwd), cursors)
@@ -390,15 +463,15 @@ def _found_files(paths: Sequence[Path], cursors: Cursors) -> tuple[FoundFile, ..
     files: list[FoundFile] = []
     for file in paths:
         try:
-            status = file.stat()
+            status, written = file.stat(), stamp(file)
         except OSError:
             continue  # it was removed while this listed it
         cursor = cursors.get(file)
         state: State = "new" if cursor is None else "grown"
-        if cursor and (cursor.size, cursor.mtime_ns) == (status.st_size, status.st_mtime_ns):
+        if cursor and (cursor.size, cursor.mtime_ns) == written:
             state = "imported"
         changed = changed_at(status).astimezone(UTC).isoformat()
-        files.append(FoundFile(path=str(file), size_bytes=status.st_size, changed_at=changed, state=state))
+        files.append(FoundFile(path=str(file), size_bytes=written[0], changed_at=changed, state=state))
     return tuple(files)
 
 

@@ -261,6 +261,10 @@ class SessionReader(ABC):
     def take(self, content: bytes, number: int) -> str:
         """Take line `number`; return its kind of noise, or `TAKEN`. Raises BadLine."""
 
+    def pass_blank_line(self) -> None:
+        """Take a blank line, which has a meaning only in a format of text."""
+        return
+
     def open(self, session: str, agent: str = "") -> Document:
         """Return the document of a session, a new one if need be."""
         if (session, agent) not in self.documents:
@@ -380,6 +384,7 @@ def take_line(content: bytes | None, is_last: bool, reader: SessionReader, accou
     if content is None:
         account.refuse(f"longer than {json_line.LINE_LIMIT:,} bytes")
     elif not content.strip():
+        reader.pass_blank_line()
         account.drop("blank line")
     else:
         try:
