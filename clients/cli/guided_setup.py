@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -84,6 +85,7 @@ class GuidedStart:
         self._places = places_here()
         self._result = GuidedSetup()
         self._done: list[str] = []
+        self._failed_with = 0
 
     def run(self) -> None:
         """Go through the steps. Raises Abort if the user stops, and what starting the daemon raises."""
@@ -107,6 +109,8 @@ class GuidedStart:
             self._tell("To go on, run `memd setup` again. `memd unsetup all` disconnects the agents.")
             raise
         self._answer.give(self._result)
+        if self._failed_with and not self._answer.as_json:
+            raise typer.Exit(self._failed_with)
 
     # --- the steps ----------------------------------------------------------------------------------------------------
     def _start(self) -> None:
@@ -128,7 +132,7 @@ class GuidedStart:
             )
         elif offered:
             self._tell(*(f"  {number}  {_offer(state)}" for number, state in enumerate(offered, 1)))
-            self._tell("This changes their configuration. `memd unsetup` restores each file byte for byte.")
+            self._tell("This changes their settings. `memd unsetup` restores every file byte for byte.")
             for index in self._choose("Connect which?", len(offered)):
                 self._connect_one(offered[index])
         self._replace(connected=tuple(name for name in TITLES if self._hosts.state(name, tried=False).is_set_up))
@@ -137,9 +141,10 @@ class GuidedStart:
         try:
             change = connect(self._hosts, state.name)
         except MemdError as error:
+            self._failed_with = error.exit_code
             self._replace(failed={**self._result.failed, state.name: error.message})
             self._tell(styled(f"{state.title} is not connected:", "yellow"), *wrapped(plain(error.message), "  "))
-            self._tell(*wrapped(f"{plain(error.hint)}; then `memd setup {state.name}`", "  "))
+            self._tell(*wrapped(f"To connect it later: {plain(error.hint)}; `memd setup {state.name}`", "  "))
             return
         self._done.append(f"{state.title} is connected")
         self._tell(f"Connected {state.title}.", *wrapped(plain(change.state.note), "  ") * bool(change.state.note))
@@ -155,26 +160,25 @@ class GuidedStart:
             self._tell(f"All {known:,} files found here are imported." if known else "There are none here.")
         else:
             self._tell(*_choice_lines(choices))
-            chosen = self._choose("Import which?", len(choices))
-            files = [(choices[index].agent, Path(file.path)) for index in chosen for file in choices[index].files]
-            if files:
-                self._send(files, cursors)
+            chosen = [choices[index] for index in self._choose("Import which?", len(choices))]
+            if chosen:
+                self._send(chosen, cursors)
         with reach(PATIENCE_MS) as client:
             if client.status().pending:
                 self._learn(client)
 
-    def _send(self, files: Sequence[tuple[str, Path]], cursors: Cursors) -> None:
+    def _send(self, chosen: Sequence[ImportChoice], cursors: Cursors) -> None:
+        files = [(choice.agent, Path(file.path)) for choice in chosen for file in choice.files]
         sources = [import_source(name, path, "", cursors, False) for name, path in files]
         with reach(PATIENCE_MS) as client:
             results = sent_files(client, self._answer, sources, cursors)
             deliver(client, self._answer)
-        read = sum(result.is_read for result in results)
-        self._replace(files=read)
-        self._done.append(f"{count(read, 'file')} imported")
-        self._tell(f"memd has read {count(read, 'file')}.")
-        for result in results:
-            if not result.is_read:
-                self._answer.warn(f"{plain_name(result.path)}: {result.odd}")
+        unread = [result for result in results if not result.is_read]
+        self._replace(files=len(results) - len(unread))
+        self._done.append(f"{_extent(chosen)} imported")
+        self._tell(f"memd has read {_extent(chosen)}.")
+        for result in unread:
+            self._answer.warn(f"{plain_name(result.path)} is left out: {plain(result.odd)}")
 
     def _learn(self, client: Client) -> None:
         """Wait until memd has learned from the import, for a limited time."""
@@ -258,9 +262,9 @@ class GuidedStart:
         default = "all" if is_all else "none"
         if not self._asks:
             return numbers("", total, default)
-        ways = "numbers such as 1 3, or none" if is_all else "numbers such as 1 3"
+        ways = "; numbers such as 1 3; none" if is_all else "; numbers such as 1 3"
         return typer.prompt(
-            f"{question} [Enter: {default}; or {ways}]",
+            f"{question} [Enter: {default}{ways}]",
             default="",
             show_default=False,
             value_proc=lambda text: numbers(text, total, default),
@@ -282,9 +286,9 @@ def numbers(text: str, total: int, default: str) -> list[int]:
 
 def _offer(state: HostState) -> str:
     """What a host gets, on one line."""
-    gets = "gets your profile and memd's tools; memd learns from its sessions"
+    gets = "gets your memories; memd learns from its sessions"
     if not HOSTS[state.name].hooked:
-        gets = "gets memd's tools, and a rule to use them"
+        gets = "can look memories up, with memd's tools"
     if state.problem:
         gets = f"repair: {plain(state.problem)}"
     return shortened(f"{state.title:<12} {gets}", width() - 5)
@@ -344,7 +348,7 @@ def _choice_lines(choices: Sequence[ImportChoice]) -> Iterator[str]:
 
 
 def _extent(choices: Sequence[ImportChoice]) -> str:
-    noun = "session" if choices[0].agent in AGENTS else "file"
+    noun = "session" if all(choice.agent in AGENTS for choice in choices) else "file"
     return count(sum(choice.sessions for choice in choices), noun)
 
 
@@ -389,18 +393,24 @@ def _profile_lines(profile: ProfileText) -> Iterator[str]:
 
 
 def _question(client: Client) -> str:
-    """A `memd recall` command that finds a line of the profile."""
+    """A `memd recall` command that finds a line of the profile first."""
     profile, _ = _profile(client)
-    scope = client.profile(cwd=here(None)).scope
-    lines = sorted(profile.lines, key=lambda line: line.status == "quarantined")
-    for line in lines:
+    folder = here(None)
+    scope = client.profile(cwd=folder).scope
+    for line in profile.lines:
         record = client.get(line.id)
-        words = " ".join(record.tags[1 : _QUERY_WORDS + 1])
         inside = record.pool in scope
-        if not words or '"' in words or "$" in words:
-            continue
-        recalled = client.recall(words, cwd=here(None) if inside else "", pools=() if inside else (record.pool,))
-        if recalled.hits and recalled.hits[0].record.id == record.id:
-            pool = "" if inside else f" --pool {pool_argument(record.pool)}"
-            return f'memd recall "{plain(words)}"{pool}'
+        keywords = [tag for tag in record.tags[1 : _QUERY_WORDS + 1] if tag.isalnum()]
+        for words in (" ".join(keywords[:number]) for number in range(2, len(keywords) + 1)):
+            recalled = client.recall(words, cwd=folder if inside else "", pools=() if inside else (record.pool,))
+            if recalled.hits and recalled.hits[0].record.id == record.id:
+                return f'memd recall "{words}"' + ("" if inside else f" --pool {_pool(client, record.pool)}")
     return 'memd recall "what did we decide"'
+
+
+def _pool(client: Client, name: str) -> str:
+    """A pool as a person types it: its title if no other pool has it."""
+    titles = {state.pool: state.title for state in client.pools().pools}
+    title = titles.get(name, "")
+    is_clear = title and list(titles.values()).count(title) == 1 and title not in titles
+    return shlex.quote(title if is_clear else pool_argument(name))
