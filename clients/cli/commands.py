@@ -117,7 +117,7 @@ ALIASES = {
 """Former top-level names that still work and that no help lists: `memd show --history`, `memd maintain NAME`."""
 
 ABOUT = "One memory for every AI tool on this machine: private, fast, explainable,\ncorrectable."
-FIRST_STEPS = "First steps: `memd demo` shows memd in half a minute; `memd up` starts it."
+FIRST_STEPS = "First steps: `memd demo` shows memd in half a minute; `memd setup` guides you."
 
 
 def help_text() -> str:

@@ -139,7 +139,7 @@ def everything(
             answer.give(Discovery(agents=agents), _discovery_lines(agents))
         if not files or not (yes or _agreed(agents, as_json)):
             return
-        run(answer, [_source(name, file, "", cursors, dry_run) for name, file in files], dry_run, no_wait)
+        run(answer, [import_source(name, file, "", cursors, dry_run) for name, file in files], dry_run, no_wait)
 
 
 def _agreed(agents: Sequence[AgentFiles], as_json: bool) -> bool:
@@ -243,7 +243,7 @@ def _session_command(name: str) -> Callable[..., None]:
             files = _required(found, "session file", f"{agent.title} keeps them in {agent.example}", found.outside)
             folder = here(cwd) if cwd is not None else ""
             cursors = Cursors(places_here().state)
-            sources = [_source(name, file, folder, cursors, dry_run) for file in files]
+            sources = [import_source(name, file, folder, cursors, dry_run) for file in files]
             run(answer, sources, dry_run, no_wait, whole, not_followed=found.outside)
 
     return import_sessions
@@ -278,7 +278,7 @@ def markdown(
         found = find_markdown(paths, include or (), exclude or ())
         files = _required(found, "Markdown file", "Markdown files end in .md", found.outside)
         cursors = Cursors(places_here().state)
-        sources = [_source(MARKDOWN, file, "", cursors, dry_run) for file in files]
+        sources = [import_source(MARKDOWN, file, "", cursors, dry_run) for file in files]
         run(answer, sources, dry_run, no_wait, not_followed=found.outside)
 
 
@@ -343,7 +343,8 @@ def _required(files: Sequence[Path], noun: str, hint: str, outside: Sequence[Pat
     return files
 
 
-def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> ImportSource:
+def import_source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> ImportSource:
+    """A file of an agent as a source of an import; `cwd`: the project's folder, "" for the one in the file."""
     limit = 0 if dry_run or name == MARKDOWN else _output_limit()
     return ImportSource(name, path, reader(name, path, cwd, cursors, dry_run=dry_run, output_limit=limit))
 
@@ -378,7 +379,7 @@ def run(
         return
     with reach(PATIENCE_MS) as client:
         before = client.status().records
-        files = _sent(client, answer, sources, cursors)
+        files = sent_files(client, answer, sources, cursors)
         deliver(client, answer)
         if not answer.as_json:
             say(report_lines(files, dry_run=False))
@@ -393,10 +394,11 @@ def run(
         answer.give(result, _outcome_lines(files, led_to, pending))
 
 
-def _sent(
+def sent_files(
     client: Client, answer: CommandAnswer, sources: Sequence[ImportSource], cursors: Cursors
 ) -> tuple[Imported, ...]:
-    """Send each source, note which files of an import are done, and tell how to go on with one that broke off."""
+    """Send each source, note which files of an import are done, and tell how to go on with one that broke off. The
+    daemon processes them later."""
     named = [source.path for source in sources if source.keeps]
     broken_off = cursors.begin(named, datetime.now(UTC).isoformat()) if named else None
     if broken_off:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -151,13 +152,16 @@ def wait_for_job(client: Client, started: JobState, answer: CommandAnswer) -> Jo
     return state
 
 
-def wait_until_distilled(client: Client, answer: CommandAnswer, stalled_s: float = STALLED_S) -> int:
-    """Wait until no capture is pending, or none was processed for `stalled_s` seconds; the number still pending."""
+def wait_until_distilled(
+    client: Client, answer: CommandAnswer, stalled_s: float = STALLED_S, longest_s: float = math.inf
+) -> int:
+    """Wait until no capture is pending, none was processed for `stalled_s` seconds, or `longest_s` seconds have passed;
+    the number still pending."""
     pending = start = client.distil().pending
-    moved = time.monotonic()
+    moved = started = time.monotonic()
     failures = len(client.status().failures)
     with Bar(start, "processing", answer.as_json) as bar:
-        while pending:
+        while pending and time.monotonic() - started < longest_s:
             time.sleep(_POLL_S)
             status = client.status()
             if status.pending < pending:

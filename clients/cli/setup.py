@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,12 +13,12 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ...protocol.errors import Refused
-from ...protocol.places import Places
+from ...protocol.errors import MemdError, Refused, StoreError
+from ...protocol.places import Places, why_disabled
 from ..hooks import shell_setup
 from ..hooks.agent_host import HostOptions
 from ..hooks.edits import FileEdit, diff
-from ..hooks.hosts import REFLECTING, TITLES, Hosts, HostState
+from ..hooks.hosts import REFLECTING, TITLES, Hosts, HostState, host_named
 from ..python import launch
 from ..python.client import places_here
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
@@ -52,11 +53,24 @@ class HostChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @app.command()
-def setup(names: Names = None, reflect: Reflects = None, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
+def setup(
+    names: Names = None,
+    reflect: Reflects = None,
+    dry_run: DryRun = False,
+    lists: Annotated[bool, typer.Option("--list", help="List the agents and their state; ask nothing.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Without a name: take every default and ask nothing.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Connect memd to an agent on this machine.
 
     The agent then receives the profile with every turn and gets tools to recall and remember; memd captures its
-    sessions. Without a name, the command lists the agents and their state. Other MCP hosts can run `memd mcp`.
+    sessions. Other MCP hosts can run `memd mcp`.
+
+    Without a name, at a terminal, the command is a guided start: it starts memd, connects agents, imports earlier
+    sessions, shows the profile and installs the service. Enter takes the default of each step; running it again goes
+    on. Elsewhere, and with --list, it lists the agents and their state.
 
     With --reflect, memd asks the agent once in a longer session what lasts of it: a title, decisions and lessons as
     quotes, unfinished work. The answer costs tokens of your model; `memd session show` counts them. Without it, you ask
@@ -67,7 +81,9 @@ def setup(names: Names = None, reflect: Reflects = None, dry_run: DryRun = False
 
     \b
     Examples:
-      memd setup                    # list the agents on this machine
+      memd setup                    # guided start at a terminal
+      memd setup --yes              # the same with all defaults, for a script
+      memd setup --list             # list the agents on this machine
       memd setup claude-code --dry-run
       memd setup claude-code --reflect
       memd setup all
@@ -76,19 +92,52 @@ def setup(names: Names = None, reflect: Reflects = None, dry_run: DryRun = False
     with CommandAnswer("setup", as_json) as answer:
         hosts = Hosts(places_here(), os.environ)
         if not names:
+            plain_run = lists or dry_run or reflect is not None or why_disabled(os.environ, places_here())
+            at_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+            if (yes or at_terminal) and not plain_run:
+                from .guided_setup import GuidedStart
+
+                GuidedStart(answer, hosts, asks=not yes).run()
+                return
             states = [hosts.state(name) for name in TITLES]
             answer.give(states, _listed(states))
             return
         chosen = _chosen(hosts, names, lambda state: state.is_here and state.name != shell_setup.NAME)
         options = None if reflect is None else HostOptions(reflects=reflect)
         done: list[HostChange] = []
+        failures: dict[str, MemdError] = {}
         for name in chosen:
             own = options if name in REFLECTING or "all" not in names else None
-            apply = None if dry_run else partial(hosts.set_up, options=own)
-            done.append(_changed(hosts, name, hosts.edits(name, own), apply))
-        answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))
+            try:
+                done.append(connect(hosts, name, own, dry_run))
+            except MemdError as error:
+                failures[name] = error
+        if done or not failures:
+            answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))
         if not dry_run and done and not launch.answering(places_here(), 500):
             answer.warn("memd is not running: start it with `memd up`; until then agents work without memory")
+        if failures:
+            raise _failure(failures)
+
+
+def connect(hosts: Hosts, name: str, options: HostOptions | None = None, dry_run: bool = False) -> HostChange:
+    """Set memd up in a host; a dry run only shows the changes. Raises InvalidRequest, StoreError, Refused."""
+    apply = None if dry_run else partial(hosts.set_up, options=options)
+    try:
+        return _changed(hosts, name, hosts.edits(name, options), apply)
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename} can't be written: {error.strerror}", hint="check the mode and the owner of its folder"
+        ) from error
+
+
+def _failure(failures: dict[str, MemdError]) -> MemdError:
+    """The error of the first host that failed; of several, with the message of each."""
+    first, *others = failures.values()
+    if not others:
+        return first
+    messages = "; ".join(f"{TITLES.get(name, name)}: {error.message}" for name, error in failures.items())
+    return type(first)(messages, hint=first.hint)
 
 
 @app.command()
@@ -109,6 +158,8 @@ def unsetup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = Fa
 
 def _chosen(hosts: Hosts, names: Sequence[str], wanted: Callable[[HostState], bool]) -> list[str]:
     if "all" not in names:
+        for name in names:
+            host_named(name)
         return list(dict.fromkeys(names))
     return [name for name in TITLES if wanted(hosts.state(name))]
 

@@ -82,7 +82,7 @@ class Hosts:
     def edits(self, name: str, options: HostOptions | None = None) -> list[FileEdit]:
         """Return the edits that set memd up in a host; `options`: None for the present ones. Raises InvalidRequest,
         StoreError, Refused."""
-        host = _named(name)
+        host = host_named(name)
         if options is not None and options.reflects and name not in REFLECTING:
             raise InvalidRequest(
                 f"memd can't ask the agent of {host.title} by itself",
@@ -102,7 +102,7 @@ class Hosts:
 
     def restoring(self, name: str) -> list[FileEdit]:
         """Return the edits that remove memd from a host. Raises InvalidRequest, StoreError."""
-        edits = self.log(name).restoring(_named(name).without)
+        edits = self.log(name).restoring(host_named(name).without)
         return [*edits, *claude_code.noted(self._environment)] if edits and name == claude_code.NAME else edits
 
     def take_out(self, name: str, edits: list[FileEdit]) -> None:
@@ -141,7 +141,8 @@ class Hosts:
         return f"{', '.join(changed)} differs from memd's version" if changed else ""
 
 
-def _named(name: str) -> AgentHost:
+def host_named(name: str) -> AgentHost:
+    """Return the host of that name. Raises InvalidRequest."""
     if name not in HOSTS:
         raise InvalidRequest(f"there is no host {name!r}", hint=f"one of {', '.join(TITLES)}, or all")
     return HOSTS[name]
