@@ -25,12 +25,12 @@ from ..importers.cursors import Cursors
 from ..python.client import Client, places_here
 from ..service import is_ours, service
 from .connection import PATIENCE_MS, deliver, reach
+from .host_changes import connect
 from .imports import AgentFiles, FoundFile, discover, import_source, sent_files
 from .options import here
 from .output import CommandAnswer, plain, plain_name, say, shortened, styled, width, wrapped
 from .progress import duration, wait_until_distilled
 from .service import installed_service, started
-from .setup import connect
 from .wording import count, pool_argument, pool_name, short
 
 LONGEST_WAIT_S = 60.0
@@ -121,7 +121,7 @@ class GuidedStart:
         result, status = started(self._places, self._answer)
         self._done.append("memd runs")
         runs = "memd was running already" if result.was_running and not result.replaced else "memd runs"
-        self._tell(f"{runs}. Its files are in {_from_home(status.data_dir)}.")
+        self._tell(*wrapped(f"{runs}. Its files are in {_from_home(status.data_dir)}."))
 
     def _connect(self) -> None:
         states = [state for name in AGENT_TITLES if (state := self._hosts.state(name)).is_here or state.is_set_up]

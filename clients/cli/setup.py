@@ -6,21 +6,20 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from ...protocol.errors import MemdError, Refused, StoreError
+from ...protocol.errors import MemdError, Refused
 from ...protocol.places import Places, why_disabled
 from ..hooks import shell_setup
 from ..hooks.agent_host import HostOptions
-from ..hooks.edits import FileEdit, diff
 from ..hooks.hosts import REFLECTING, TITLES, Hosts, HostState, host_named
 from ..python import launch
 from ..python.client import places_here
+from .host_changes import HostChange, changed, connect
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 from .service import remove, stop
 from .wording import reflecting
@@ -35,14 +34,6 @@ SHOWN_LINES = 60
 """Of the diff of one file."""
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes and make none.")]
-
-
-class HostChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The diff of each file that was, or would be, changed for a host, and the host's state afterwards."""
-
-    host: str
-    files: dict[str, list[str]]
-    state: HostState
 
 
 class HostChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,17 +111,6 @@ def setup(
             raise _failure(failures)
 
 
-def connect(hosts: Hosts, name: str, options: HostOptions | None = None, dry_run: bool = False) -> HostChange:
-    """Set memd up in a host; a dry run only shows the changes. Raises InvalidRequest, StoreError, Refused."""
-    apply = None if dry_run else partial(hosts.set_up, options=options)
-    try:
-        return _changed(hosts, name, hosts.edits(name, options), apply)
-    except OSError as error:
-        raise StoreError(
-            f"{error.filename} can't be written: {error.strerror}", hint="check the mode and the owner of its folder"
-        ) from error
-
-
 def _failure(failures: dict[str, MemdError]) -> MemdError:
     """The error of the first host that failed; of several, with the message of each."""
     first, *others = failures.values()
@@ -152,7 +132,7 @@ def unsetup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = Fa
     with CommandAnswer("unsetup", as_json) as answer:
         hosts = Hosts(places_here(), os.environ)
         chosen = _chosen(hosts, names or ["all"], lambda state: state.is_set_up)
-        done = [_changed(hosts, name, hosts.restoring(name), None if dry_run else hosts.take_out) for name in chosen]
+        done = [changed(hosts, name, hosts.restoring(name), None if dry_run else hosts.take_out) for name in chosen]
         answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "removed from"))
 
 
@@ -162,16 +142,6 @@ def _chosen(hosts: Hosts, names: Sequence[str], wanted: Callable[[HostState], bo
             host_named(name)
         return list(dict.fromkeys(names))
     return [name for name in TITLES if wanted(hosts.state(name))]
-
-
-def _changed(
-    hosts: Hosts, name: str, edits: list[FileEdit], apply: Callable[[str, list[FileEdit]], object] | None
-) -> HostChange:
-    """The change of a host's files; `apply` makes it, None is a dry run."""
-    if apply:
-        apply(name, edits)
-    files = {str(edit.path): list(diff(edit)) for edit in edits if edit.is_change}
-    return HostChange(host=name, files=files, state=hosts.state(name))
 
 
 def _listed(states: Sequence[HostState]) -> Iterator[str]:
