@@ -145,21 +145,20 @@ def _chosen(hosts: Hosts, names: Sequence[str], wanted: Callable[[HostState], bo
 
 
 def _listed(states: Sequence[HostState]) -> Iterator[str]:
+    elsewhere = [state.name for state in states if not (state.is_here or state.is_set_up)]
     for state in states:
-        how = (
-            f"set up{reflecting(state.reflects)}"
-            if state.is_set_up
-            else "not set up"
-            if state.is_here
-            else "not on this machine"
-        )
+        if state.name in elsewhere:
+            continue
+        how = f"set up{reflecting(state.reflects)}" if state.is_set_up else "not set up"
         condition = styled(plain(state.problem) or how, "yellow" if state.problem else "dim")
         yield f"{styled(f'{state.name:<12}', 'bold')} {state.title:<12} {condition}"
         if state.note and state.is_set_up:
             yield from wrapped(plain(state.note), " " * 13)
-        if state.hint and (state.is_here or state.problem):
+        if state.hint:
             yield f"{'':<12} run `{plain(state.hint)}`"
     yield ""
+    if elsewhere:
+        yield from wrapped(f"not found on this machine: {', '.join(elsewhere)}", "  ", "")
     yield "other MCP hosts: configure them to run `memd mcp`"
 
 
