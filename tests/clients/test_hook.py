@@ -317,7 +317,7 @@ def test_it_runs_on_the_bare_interpreter_of_each_version(home: dict[str, str], v
     if python is None or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
         pytest.skip(f"there is no Python {version} here")
     host = Host("claude-code", home)
-    command = [python, *program.command(host.places, "claude-code")[1:], "UserPromptSubmit"]
+    command = [python, "-I", "-S", str(program.path(host.places)), "claude-code", "UserPromptSubmit"]
     done = subprocess.run(command, input=json.dumps(prompted("x")).encode(), capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert host.skips_but_late == 1

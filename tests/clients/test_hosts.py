@@ -323,11 +323,17 @@ def test_a_hook_that_no_longer_runs_is_noticed(machine: dict[str, str], monkeypa
     installed.write_bytes(b"raise SystemExit(2)\n")
     assert all("another version" in each for each in problems().values())
     monkeypatch.setattr(program, "SOURCE", installed)  # an upgrade that brought a broken one
+    program.install(places(machine, os.getuid()), machine)
     assert all("exit code 2" in each for each in problems().values())
     monkeypatch.undo()
     monkeypatch.setenv("HOME", machine["HOME"])
     monkeypatch.setenv("MEMD_HOME", machine["MEMD_HOME"])
     installed.write_bytes(whole)
+    program.install(places(machine, os.getuid()), machine)
+    compiled = installed.with_name(program.COMPILED)
+    compiled.write_bytes(b"of another Python" + compiled.read_bytes()[17:])
+    assert all("of Python" in each for each in problems().values())
+    program.install(places(machine, os.getuid()), machine)
     path = Path(machine["HOME"]) / ".claude/settings.json"
     settings = json.loads(path.read_text())
     for change, reason in (
