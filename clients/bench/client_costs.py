@@ -205,8 +205,7 @@ _LOOPS = {
     "zsh": "memd_bench() { for ((i = 0; i < $1; i++)); do __memd_preexec ': git status'; __memd_precmd; done }",
     "fish": "function memd_bench; for i in (seq $argv[1]); __memd_began ': git status 0 0'; __memd_ended; end; end",
 }
-PROMPT_TARGETS = {"bash": 0.1, "zsh": 0.1, "fish": 0.5}
-"""Milliseconds. fish has no clock, no arithmetic and no patterns that it keeps compiled."""
+PROMPT_TARGET_MS = 0.1
 
 _BARE_LOOP = "memd_bench() { for ((i = 0; i < $1; i++)); do :; done; }"
 _BARE_LOOPS = {"bash": _BARE_LOOP, "zsh": _BARE_LOOP, "fish": "function memd_bench; for i in (seq $argv[1]); end; end"}
@@ -265,7 +264,7 @@ def _measured(shell: str, rounds: int) -> list[Figure]:
         message = f"{shell} recorded {recorded:,} of {expected:,} commands"
         raise Unavailable(message, hint=f"run `memd shell init {shell}`")
     return [
-        _prompt_figure(f"{shell}, in a terminal", typed, TYPED, at_most(PROMPT_TARGETS[shell])),
+        _prompt_figure(f"{shell}, in a terminal", typed, TYPED, at_most(PROMPT_TARGET_MS)),
         _prompt_figure(f"{shell}, its hooks in a loop", looped, LOOPED),
         _prompt_figure(f"{shell}, a command that may hold a secret", handed_over, 1),
     ]
