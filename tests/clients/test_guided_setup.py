@@ -154,6 +154,7 @@ def test_the_user_chooses_agents_projects_and_lines_U10(machine: dict[str, str],
         assert not client.list(statuses=("retired",)).records
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_says_what_was_done_and_the_next_start_goes_on_U10(machine: dict[str, str]) -> None:
     """U10."""
     history(Path(machine["HOME"]))

@@ -56,6 +56,7 @@ def turns(daemon: RunningDaemon) -> int:
         return client.status().archive_seq
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
 def test_an_import_that_was_stopped_continues_and_says_so_P12(
     memd: Any, daemon: Any, home: dict[str, str], tmp_path: Path, sign: signal.Signals
