@@ -19,6 +19,7 @@ EVENTS = ("SessionStart", "UserPromptSubmit", "SubagentStop", "Stop", "PreCompac
 TIMEOUT_S = 2
 HOOKS, CONFIG = "hooks.json", "config.toml"
 
+_HEADER = re.compile(r"\[mcp_servers\.memd[].]")
 _TABLE = re.compile(r"\n?^\[mcp_servers\.memd\]\n(?:(?!\[|\n).*\n?)*", re.MULTILINE)
 
 
@@ -70,7 +71,7 @@ def _check(path: Path, text: str) -> None:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StoreError(
-            f"{path} can't take memd's entry: {error}",
+            f"memd's entry in {path} can't be changed: {error}",
             hint="repair the file, or take its own entry mcp_servers.memd out; memd did not change it",
         ) from error
 
@@ -79,8 +80,23 @@ def _without(path: Path, content: bytes) -> bytes | None:
     if path.name == HOOKS:
         return command_hooks.without(path, content)
     if path.name == CONFIG:
-        return _TABLE.sub("", content.decode(errors="replace")).encode() or None
+        return _without_table(path, content)
     return None
+
+
+def _without_table(path: Path, content: bytes) -> bytes | None:
+    """Return the configuration without memd's table and the tables below it, in which Codex keeps the user's consents:
+    with these alone Codex does not start. Comments stay. Raises StoreError for a text that it can't change so."""
+    kept: list[str] = []
+    is_ours = False
+    for line in content.decode(errors="replace").splitlines(keepends=True):
+        if line.startswith("["):
+            is_ours = _HEADER.match(line) is not None
+        if not is_ours or line.startswith("#"):
+            kept.append(line)
+    text = "".join(kept)
+    _check(path, text)
+    return text.encode() if text.strip() else None
 
 
 HOST = AgentHost(

@@ -118,7 +118,7 @@ class EditLog:
                 continue
             edit.path.unlink(missing_ok=True)
             for folder in files[str(edit.path)].folders:
-                if not any(Path(folder).iterdir()):
+                if Path(folder).is_dir() and not any(Path(folder).iterdir()):
                     Path(folder).rmdir()
         for file in files.values():
             if file.backup:

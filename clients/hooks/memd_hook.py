@@ -189,6 +189,8 @@ class Hook:
         due = str(profile.get("text") or "") if profile.get("due", True) else ""
         text = "\n".join(filter(None, (due, recalled.get("text"))))
         if not text:
+            if self.agent == "aider":  # what it was given before is forgotten or hidden
+                self.give("")
             return
         if len(text) > TEXT_LIMIT:
             raise Skip(f"a profile of {len(text):,} characters is longer than the host takes")
@@ -414,9 +416,7 @@ def main(arguments: list[str], here: str) -> NoReturn:
     hook: Hook | None = None
 
     def over(*_: object) -> NoReturn:
-        if hook:
-            hook.skip(f"no answer within {LIMIT_MS} ms")
-        os._exit(0)
+        _record(hook, f"no answer within {LIMIT_MS} ms")
 
     try:
         signal.signal(signal.SIGALRM, over)
@@ -426,16 +426,17 @@ def main(arguments: list[str], here: str) -> NoReturn:
             hook.run()
     except Skip as why:
         if hook and hook.event in hook.dialect["inject"]:
-            hook.skip(str(why))
+            _record(hook, str(why))
     except BaseException as error:  # fail open: the agent continues after any error
-        _record(hook, error)
+        _record(hook, f"{type(error).__name__}: {error}")
     os._exit(0)
 
 
-def _record(hook: Hook | None, error: BaseException) -> None:
+def _record(hook: Hook | None, reason: str) -> NoReturn:
+    """Record a turn without memory, if that is possible, and end the process."""
     try:
         if hook:
-            hook.skip(f"{type(error).__name__}: {error}")
+            hook.skip(reason)
     finally:
         os._exit(0)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.errors import MemdError
-from ...protocol.places import Places
+from ...protocol.places import Places, why_disabled
 from ..importers.agent_files import agent_named, find
 from ..python.client import places_here
 from ..python.folder import make_private
@@ -27,7 +27,7 @@ def note_changed(places: Places, agent: str, since_s: float) -> int:
     importable = agent_named(agent)
     files = find(importable.places(os.environ), importable.patterns, importable.example)
     grown = [file for file in files if _changed_s(file) >= since_s]
-    if not grown or (places.config / "disabled").exists():
+    if not grown or why_disabled(os.environ, places):
         return 0
     make_private(folder(places.state))
     lines = b"".join(msgspec.json.encode(SessionNote(agent=agent, path=str(file))) + b"\n" for file in grown)

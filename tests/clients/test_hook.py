@@ -327,3 +327,10 @@ def test_the_places_are_those_of_the_home_it_was_installed_for(home: dict[str, s
     settings = json.loads(program.contents(here, home)[program.path(here).with_name("hook.json")])
     assert settings["socket"] == str(here.socket_file)
     assert settings["environment"]["MEMD_HOME"] == home["MEMD_HOME"]
+
+
+def test_skips_that_can_not_be_written_change_nothing_P3(home: dict[str, str]) -> None:
+    host = Host("claude-code", home)
+    program.path(host.places).with_name("skips").mkdir()
+    done = host.run("UserPromptSubmit", json.dumps(prompted("x")).encode())
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -299,6 +301,31 @@ def test_aiders_command_reads_nothing_of_what_the_user_types_U2(machine: dict[st
     typed = b"what the user typed"
     done = subprocess.run(["sh", "-c", f"{command}; cat"], input=typed, capture_output=True, env=machine, check=True)
     assert done.stdout == typed
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_codex_starts_after_memd_is_gone_U2(
+    machine: dict[str, str], memd: Memd, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """Codex keeps the user's consents in tables below memd's."""
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    path = Path(machine["HOME"]) / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text("# mine\n[features]\nx = true\n\n[mcp_servers.other]\ncommand = 'y'\n")
+    memd("setup", "codex")
+    added = "\nstartup_timeout_sec = 20\n\n[mcp_servers.memd.tools.memory_recall]\napproval_mode = 'approve'\n"
+    path.write_bytes((path.read_text() + added).replace("\n", ending).encode())
+    assert memd("unsetup", "codex").code == 0
+    left = tomllib.loads(path.read_bytes().decode())
+    assert left == {"features": {"x": True}, "mcp_servers": {"other": {"command": "y"}}}
+    assert path.read_text().startswith("# mine")
+
+
+def test_a_folder_that_the_host_removed_is_no_error_U2(machine: dict[str, str], memd: Memd) -> None:
+    memd("setup", "gemini")
+    shutil.rmtree(Path(machine["HOME"]) / ".gemini/extensions/memd")
+    assert memd("unsetup", "gemini").code == 0
+    assert "nothing to do" in memd("unsetup").text
 
 
 def test_the_table_of_hosts_is_complete() -> None:
