@@ -1,4 +1,4 @@
-"""The guided start of `memd setup`: six steps, each with a default that Enter takes (U10).
+"""The guided start of `memd setup`: six steps, each with a default that Enter takes (U11).
 
 Invariant: each step reads the present state first, so that a start that was stopped goes on when it runs again; nothing
 that a step did is taken back by stopping.
@@ -22,6 +22,7 @@ from ..hooks import shell_setup
 from ..hooks.hosts import HOSTS, TITLES, Hosts, HostState
 from ..importers.agent_files import AGENTS, MARKDOWN
 from ..importers.cursors import Cursors
+from ..importers.overview import reading_s
 from ..python.client import Client, places_here
 from ..service import is_ours, service
 from .connection import PATIENCE_MS, deliver, reach
@@ -35,9 +36,6 @@ from .wording import count, pool_argument, pool_name, short
 
 LONGEST_WAIT_S = 60.0
 """Seconds that the start waits until memd has learned from an import; the rest goes on in the background."""
-
-SECONDS_PER_MB = 4.0
-"""Of processing session files of coding agents, on two processor cores."""
 
 MOST_CHOICES = 12
 HEAD_BYTES = 65_536
@@ -77,7 +75,7 @@ class ImportChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sessions(self) -> int:
-        """The number of sessions, or of files of an agent whose files have several. A subagent's file is none."""
+        """The number of files, without those of subagents. Most agents write one file for each session."""
         return sum("subagents" not in Path(file.path).parts for file in self.files)
 
 
@@ -358,7 +356,7 @@ def _extent(choices: Sequence[ImportChoice]) -> str:
 
 
 def _time(choices: Sequence[ImportChoice]) -> str:
-    return duration(sum(choice.size_bytes for choice in choices) / 1e6 * SECONDS_PER_MB)
+    return duration(sum(reading_s(choice.agent, choice.size_bytes) for choice in choices))
 
 
 def _tail(text: str, most: int) -> str:

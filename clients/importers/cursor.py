@@ -278,8 +278,8 @@ def _folder_of_transcript(path: Path) -> str:
 
 @lru_cache(maxsize=256)
 def folder_of_name(name: str, root: str = "/") -> str:
-    """Return the folder below `root` whose path has this name at Cursor, where each run of other characters than
-    letters and digits is a hyphen; "" if there is none, or several."""
+    """Return the folder below `root` that Cursor gives this name; "" if no folder or several folders fit. Cursor writes
+    a hyphen for each run of characters that are neither letters nor digits."""
     matching = list(_folders_named(root, name.strip("-")))
     return matching[0] if len(matching) == 1 else ""
 

@@ -49,8 +49,13 @@ def overview(agent: str, files: Sequence[tuple[Path, int]]) -> Overview:
         count, folders = _counted(path, size_bytes) if path.name in _COUNTS else (1, {_folder(agent, path)})
         sessions, total = sessions + count, total + size_bytes
         projects |= folders
-    seconds = START_S + total // BYTES_A_SECOND.get(agent, OTHER_BYTES_A_SECOND) if files else 0
+    seconds = START_S + int(reading_s(agent, total)) if files else 0
     return Overview(sessions, len(projects - {""}), seconds)
+
+
+def reading_s(agent: str, size_bytes: int) -> float:
+    """Return about how many seconds files of that size take, without the start of the worker."""
+    return size_bytes / BYTES_A_SECOND.get(agent, OTHER_BYTES_A_SECOND)
 
 
 def _counted(path: Path, size_bytes: int) -> tuple[int, set[str]]:

@@ -178,7 +178,7 @@ def _time_of_name(path: Path) -> str:
 
 # --- sessions and people that are told elsewhere ----------------------------------------------------------------------
 def agent_with(session: str) -> str:
-    """Return the title of the agent that has a session of that id on this machine, "" if there is none."""
+    """Return the title of the agent whose folder on this machine has a session with that id, "" for no agent."""
     from .agent_files import AGENTS
 
     for agent in AGENTS.values():

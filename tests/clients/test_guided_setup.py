@@ -1,4 +1,4 @@
-"""`memd setup` at a terminal: a guided start in steps with defaults, which can be stopped anywhere (U10)."""
+"""`memd setup` at a terminal: a guided start in steps with defaults, which can be stopped anywhere (U11)."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def client_of(environment: dict[str, str]) -> Client:
     return Client(places(environment, os.getuid()))
 
 
-def test_enter_alone_goes_from_nothing_to_an_answer_U10(machine: dict[str, str], memd: Memd) -> None:
-    """U10: and run again it finds everything done."""
+def test_enter_alone_goes_from_nothing_to_an_answer_U11(machine: dict[str, str], memd: Memd) -> None:
+    """U11: and run again it finds everything done."""
     user = Path(machine["HOME"])
     history(user)
     code, screen = run(machine)
@@ -132,8 +132,8 @@ def test_enter_alone_goes_from_nothing_to_an_answer_U10(machine: dict[str, str],
     assert "Connected already: Claude Code." in again and "All 2 files found here are imported." in again
 
 
-def test_the_user_chooses_agents_projects_and_lines_U10(machine: dict[str, str], memd: Memd) -> None:
-    """U10: by numbers; a number that is not in the list is asked again; a dropped line can be taken back."""
+def test_the_user_chooses_agents_projects_and_lines_U11(machine: dict[str, str], memd: Memd) -> None:
+    """U11: by numbers; a number that is not in the list is asked again; a dropped line can be taken back."""
     user = Path(machine["HOME"])
     history(user)
     (user / ".codex").mkdir()
@@ -155,8 +155,8 @@ def test_the_user_chooses_agents_projects_and_lines_U10(machine: dict[str, str],
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_ctrl_c_says_what_was_done_and_the_next_start_goes_on_U10(machine: dict[str, str]) -> None:
-    """U10."""
+def test_ctrl_c_says_what_was_done_and_the_next_start_goes_on_U11(machine: dict[str, str]) -> None:
+    """U11."""
     history(Path(machine["HOME"]))
     code, screen = run(machine, "", "\x03")
     assert code == 130, screen
@@ -171,16 +171,16 @@ def test_ctrl_c_says_what_was_done_and_the_next_start_goes_on_U10(machine: dict[
     assert code == 0 and "memd has read 2 sessions." in screen
 
 
-def test_a_machine_without_agents_gets_through_too_U10(machine: dict[str, str]) -> None:
-    """U10."""
+def test_a_machine_without_agents_gets_through_too_U11(machine: dict[str, str]) -> None:
+    """U11."""
     code, screen = run(machine)
     assert code == 0, screen
     for text in ("None is on this machine.", "There are none here.", "Nothing yet.", "run `memd up`", 'memd recall "'):
         assert text in screen
 
 
-def test_scripts_list_as_before_or_take_every_default_U10(machine: dict[str, str], memd: Memd) -> None:
-    """U10: without a terminal `memd setup` changes nothing."""
+def test_scripts_list_as_before_or_take_every_default_U11(machine: dict[str, str], memd: Memd) -> None:
+    """U11: without a terminal `memd setup` changes nothing."""
     history(Path(machine["HOME"]))
     memd = memd_of(machine, memd)
     listed = memd("setup")
@@ -195,8 +195,8 @@ def test_scripts_list_as_before_or_take_every_default_U10(machine: dict[str, str
     assert not memd("setup", "--json").data[0]["hint"]
 
 
-def test_an_agent_that_can_not_be_connected_does_not_stop_the_others_U10(machine: dict[str, str], memd: Memd) -> None:
-    """U10: neither with names nor in the guided start."""
+def test_an_agent_that_can_not_be_connected_does_not_stop_the_others_U11(machine: dict[str, str], memd: Memd) -> None:
+    """U11: neither with names nor in the guided start."""
     user = Path(machine["HOME"])
     memd = memd_of(machine, memd)
     (user / ".claude").mkdir()
@@ -214,8 +214,8 @@ def test_an_agent_that_can_not_be_connected_does_not_stop_the_others_U10(machine
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the service manager is systemd's")
-def test_the_service_is_installed_where_a_manager_answers_U10(machine: dict[str, str], tmp_path: Path) -> None:
-    """U10: a program in place of systemctl starts the daemon as systemd would."""
+def test_the_service_is_installed_where_a_manager_answers_U11(machine: dict[str, str], tmp_path: Path) -> None:
+    """U11: a program in place of systemctl starts the daemon as systemd would."""
     socket = places(machine, os.getuid()).socket
     (tmp_path / "bin/systemctl").write_text(
         f"#!/bin/sh\ncase \" $* \" in *' start '*)\n"
@@ -229,8 +229,8 @@ def test_the_service_is_installed_where_a_manager_answers_U10(machine: dict[str,
     assert "It does already." in run(machine)[1]
 
 
-def test_numbers_from_a_list_U10() -> None:
-    """U10."""
+def test_numbers_from_a_list_U11() -> None:
+    """U11."""
     assert numbers("", 3, "all") == [0, 1, 2] and numbers("", 3, "none") == [] == numbers(" N ", 3, "all")
     assert numbers("3, 1 1", 3, "all") == [0, 2]
     for text in ("4", "0 1", "x", "-1", "1-2"):
@@ -238,8 +238,8 @@ def test_numbers_from_a_list_U10() -> None:
             numbers(text, 3, "all")
 
 
-def test_many_projects_are_offered_by_their_newest_session_and_the_rest_together_U10(tmp_path: Path) -> None:
-    """U10."""
+def test_many_projects_are_offered_by_their_newest_session_and_the_rest_together_U11(tmp_path: Path) -> None:
+    """U11."""
     files: list[FoundFile] = []
     for number in range(30):
         path = tmp_path / f"{number}.jsonl"
