@@ -51,9 +51,9 @@ class SetUp(msgspec.Struct, frozen=True, kw_only=True):
         return FileEdit(path=path, before=before, after=content)
 
 
-def only_ours(path: Path, content: bytes) -> bytes | None:
+def only_ours(path: Path, content: bytes, before: bytes | None) -> bytes | None:
     """Of a file with nothing of the user's in it."""
-    return None
+    return before
 
 
 def nothing(set_up: SetUp) -> str:

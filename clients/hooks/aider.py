@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from ...protocol.errors import Refused
 from . import program
@@ -41,15 +42,15 @@ def _edits(set_up: SetUp) -> list[FileEdit]:
     before, content = read(path), read(profile)
     text = YamlText(before, path)
     if _is_ours(text) and text.value[COMMAND] != command:  # of an earlier place of memd
-        text.unset(COMMAND, json.dumps(text.value[COMMAND]))
+        text.unset(COMMAND)
     if text.value.get(COMMAND) not in (None, command):
         raise Refused(f"{path} has another {COMMAND}", hint=f"take it out, or let it also run: {command}")
     if text.value.get(COMMAND) is None:
         text.set(COMMAND, json.dumps(command))
     if "notifications" not in text.value:
         text.set("notifications", "true")
-    if str(profile) not in (text.value.get("read") or ()):
-        text.add("read", [str(profile)])
+    if str(profile) not in _read_files(text):
+        text.add("read", [json.dumps(str(profile), ensure_ascii=False)])
     return [
         FileEdit(path=path, before=before, after=text.content()),
         FileEdit(path=profile, before=content, after=EMPTY if content is None else content),
@@ -60,17 +61,22 @@ def _is_ours(text: YamlText) -> bool:
     return program.SOURCE.name in str(text.value.get(COMMAND) or "")
 
 
-def _without(path: Path, content: bytes) -> bytes | None:
+def _read_files(text: YamlText) -> list[Any]:
+    """Return the files that aider reads. It takes one name instead of a list, too."""
+    files: Any = text.value.get("read") or []
+    return files if isinstance(files, list) else [files]  # pyright: ignore[reportUnknownVariableType]
+
+
+def _without(path: Path, content: bytes, before: bytes | None) -> bytes | None:
     if path.suffix != ".yml":
         return None
     text = YamlText(content, path)
     if _is_ours(text):
-        text.unset(COMMAND, json.dumps(text.value[COMMAND]))
-        text.unset("notifications", "true")
-    for name in text.value.get("read") or ():
-        if Path(name).name == f"{NAME}.md" and Path(name).parent.name == "hooks":
-            text.drop("read", name)
-    return text.content() if text.value else None
+        text.unset(COMMAND)
+        if text.value.get("notifications") is True and "notifications" not in YamlText(before, path).value:
+            text.unset("notifications")
+    text.drop("read", lambda name: isinstance(name, str) and Path(name).parts[-2:] == ("hooks", f"{NAME}.md"))
+    return text.content() if before is not None or text.value else None
 
 
 HOST = AgentHost(

@@ -88,13 +88,13 @@ def _listed(path: Path, folder: Path) -> FileEdit:
     return FileEdit(path=path, before=before, after=listing.content())
 
 
-def without(path: Path, content: bytes) -> bytes | None:
-    """Return either file without memd's entries, None if it has no others. Raises StoreError."""
+def without(path: Path, content: bytes, before: bytes | None) -> bytes | None:
+    """Return either file without memd's entries, None if memd made it and it has no others. Raises StoreError."""
     text = JsonText(content, path)
     names = ("memd",), ("extraKnownMarketplaces", "memd"), ("enabledPlugins", PLUGIN)
     for place in names[:1] if path.name == Path(LISTING).name else names[1:]:
         text.drop(place)
-    return text.content() if text.value else None
+    return text.content() if before is not None or text.value else None
 
 
 def noted(environment: Mapping[str, str]) -> list[FileEdit]:

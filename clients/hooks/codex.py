@@ -76,15 +76,16 @@ def _check(path: Path, text: str) -> None:
         ) from error
 
 
-def _without(path: Path, content: bytes) -> bytes | None:
+def _without(path: Path, content: bytes, before: bytes | None) -> bytes | None:
     if path.name == HOOKS:
-        return command_hooks.without(path, content)
+        return command_hooks.without(path, content, before)
     if path.name == CONFIG:
-        return _without_table(path, content)
-    return None
+        after = _without_table(path, content)
+        return after if before is not None or after.strip() else None
+    return before
 
 
-def _without_table(path: Path, content: bytes) -> bytes | None:
+def _without_table(path: Path, content: bytes) -> bytes:
     """Return the configuration without memd's table and the tables below it, in which Codex keeps the user's consents:
     with these alone Codex does not start. Comments stay. Raises StoreError for a text that it can't change so."""
     kept: list[str] = []
@@ -96,7 +97,7 @@ def _without_table(path: Path, content: bytes) -> bytes | None:
             kept.append(line)
     text = "".join(kept)
     _check(path, text)
-    return text.encode() if text.strip() else None
+    return text.encode()
 
 
 HOST = AgentHost(

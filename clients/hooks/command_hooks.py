@@ -30,11 +30,19 @@ def put(text: JsonText, hooks: Mapping[str, list[Any]]) -> None:
 
 
 def drop(text: JsonText, kept: Mapping[str, list[Any]] | None = None) -> None:
-    """Take memd's entries out, but those that are `kept` as they are. Raises StoreError."""
-    for event in list(text.get("hooks") or ()):
+    """Take memd's entries out, but those that are `kept` as they are. A command of the user in memd's group stays.
+    Raises StoreError."""
+    events = text.get("hooks")
+    for event, items in list(cast("dict[str, object]", events).items()) if isinstance(events, dict) else ():
+        if not isinstance(items, list):
+            continue
         wanted = (kept or {}).get(event, [])
-        if isinstance(text.get("hooks", event), list):
-            text.drop(("hooks", event), lambda item, wanted=wanted: is_ours(item) and item not in wanted)
+        for number, item in reversed(list(enumerate(cast("list[object]", items)))):
+            if not is_ours(item) or item in wanted:
+                continue
+            commands = text.get("hooks", event, number, "hooks")
+            is_shared = isinstance(commands, list) and not all(is_ours(each) for each in cast("list[object]", commands))
+            text.drop(("hooks", event, number, "hooks") if is_shared else ("hooks", event, number), is_ours)
 
 
 def is_ours(value: object) -> bool:
@@ -46,8 +54,8 @@ def is_ours(value: object) -> bool:
     return isinstance(value, list) and any(is_ours(item) for item in cast("list[object]", value))
 
 
-def without(path: Path, content: bytes) -> bytes | None:
-    """Return a file without memd's entries, None if nothing else is in it. Raises StoreError."""
+def without(path: Path, content: bytes, before: bytes | None) -> bytes | None:
+    """Return a file without memd's entries, None if memd made it and nothing else is in it. Raises StoreError."""
     text = JsonText(content, path)
     drop(text)
-    return text.content() if set(text.value) - {"version"} else None
+    return text.content() if before is not None or set(text.value) - {"version"} else None

@@ -31,8 +31,9 @@ def _edits(set_up: SetUp) -> list[FileEdit]:
     ]
 
 
-def _without(path: Path, content: bytes) -> bytes | None:
-    return (command_hooks.without if path.name == "hooks.json" else without_server("mcpServers", "memd"))(path, content)
+def _without(path: Path, content: bytes, before: bytes | None) -> bytes | None:
+    without = command_hooks.without if path.name == "hooks.json" else without_server("mcpServers", "memd")
+    return without(path, content, before)
 
 
 HOST = AgentHost(

@@ -16,8 +16,9 @@ from ..python.folder import make_private, write_whole
 
 _CHANGED = "changed by the user"
 
-Without = Callable[[Path, bytes], bytes | None]
-"""Returns a file's content without memd's entries, None if nothing else is in it."""
+Without = Callable[[Path, bytes, bytes | None], bytes | None]
+"""Returns a file's content without memd's entries, by its path, its content, and the content that it had before memd;
+None, of a file that memd made, if nothing else is in it."""
 
 
 class FileEdit(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,9 +103,8 @@ class EditLog:
                 after = None
             elif _digest(now) == file.written:
                 after = before
-            else:  # keep the user's later changes; a file that the user had stays in any case
-                after = without(path, now)
-                after = before if after is None else after
+            else:  # keep the user's later changes
+                after = without(path, now, before)
             edits.append(FileEdit(path=path, before=now, after=after))
         return edits
 
@@ -117,9 +117,10 @@ class EditLog:
                     _write(edit.path, edit.after)
                 continue
             edit.path.unlink(missing_ok=True)
-            for folder in files[str(edit.path)].folders:
-                if Path(folder).is_dir() and not any(Path(folder).iterdir()):
-                    Path(folder).rmdir()
+        folders = {folder for file in files.values() for folder in file.folders}
+        for folder in sorted(map(Path, folders), reverse=True):  # the inner ones first
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
         for file in files.values():
             if file.backup:
                 Path(file.backup).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from ..importers.agent_files import AGENTS
 from . import program
 from .agent_host import AgentHost, SetUp, memd_command
 from .command_files import slash_command
-from .edits import FileEdit, read
+from .edits import FileEdit
 
 NAME = "pi"
 
@@ -33,7 +33,7 @@ def _edits(set_up: SetUp) -> list[FileEdit]:
     }
     for name, value in values.items():
         template = template.replace(name, json.dumps(value, ensure_ascii=False))
-    return [FileEdit(path=path, before=read(path), after=template.encode())]
+    return [set_up.own_file(path, template.encode())]
 
 
 HOST = AgentHost(

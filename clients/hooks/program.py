@@ -62,12 +62,11 @@ def following() -> list[str]:
 
 def install(places: Places, environment: Mapping[str, str]) -> None:
     """Install the program. Raises OSError, Refused."""
-    write_changed(contents(places, environment))
-    if not _is_compiled(places):
-        from py_compile import PycInvalidationMode, compile
+    from py_compile import PycInvalidationMode, compile
 
-        source, place = path(places), path(places).with_name(COMPILED)
-        compile(str(source), str(place), doraise=True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+    write_changed(contents(places, environment))
+    source, place = path(places), path(places).with_name(COMPILED)
+    compile(str(source), str(place), doraise=True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
 
 
 def _is_compiled(places: Places) -> bool:

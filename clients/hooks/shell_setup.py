@@ -23,7 +23,7 @@ from .edits import FileEdit, read
 from .notes import folder
 
 NAME = "shell"
-_BLOCK = re.compile(rb"# >>> memd >>>.*?# <<< memd <<<\n?", re.DOTALL)
+_BLOCK = re.compile(rb"# >>> memd >>>(?:(?!# >>> memd >>>).)*?# <<< memd <<<\r?\n?", re.DOTALL)
 _GUARDS = {
     "bash": "if [[ $- == *i* ]]; then\n{}\nfi\n",
     "zsh": "if (( $+functions[compdef] )); then\n{}\nfi\n",
@@ -106,11 +106,13 @@ def _manual() -> bytes:
         raise StoreError(f"the manual page can't be made: {error}", hint="see what `memd man` prints") from error
 
 
-def _without(path: Path, content: bytes) -> bytes | None:
-    """Return a start file without memd's lines, None if it has no others. The manual page is memd's as a whole."""
+def _without(path: Path, content: bytes, before: bytes | None) -> bytes | None:
+    """Return a start file without memd's lines, None if memd made it and it has no others. The manual page is memd's
+    as a whole."""
     if path.name == "memd.1":
-        return None
-    return _BLOCK.sub(b"", content) or None
+        return before
+    after = _BLOCK.sub(b"", content)
+    return after if before is not None or after else None
 
 
 HOST = AgentHost(

@@ -97,11 +97,11 @@ def test_an_item_of_a_YAML_list_goes_in_and_out() -> None:
     value = YAML(typ="safe", pure=True).load(text.text)  # pyright: ignore[reportUnknownMemberType]
     assert value["mcpServers"] == [{"name": "memd", "command": "memd"}]
     assert [model["name"] for model in value["models"]] == ["three", "one"]
-    text.drop("mcpServers", item[0])
-    text.drop("models", "name: three")
+    text.drop("mcpServers", lambda item: item["name"] == "memd")
+    text.drop("models", lambda item: item["name"] == "three")
     assert text.text == CONFIG
     text.set("notifications", "true")
-    text.unset("notifications", "true")
+    text.unset("notifications")
     assert text.text == CONFIG
 
 

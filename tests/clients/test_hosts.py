@@ -163,7 +163,7 @@ def test_whatever_the_settings_are_two_entries_go_in_and_out(
     }  # fmt: skip
     assert not any(edit.is_change for edit in machine.edits(claude_code.NAME))
     assert machine.state(claude_code.NAME, tried=False).problem == ""
-    without = json.loads(claude_code.without(path, path.read_bytes()) or b"{}")
+    without = json.loads(claude_code.without(path, path.read_bytes(), None) or b"{}")
     empty = {name for name in ("enabledPlugins", "extraKnownMarketplaces") if not entries.get(name)}
     assert without == {name: value for name, value in entries.items() if name not in empty}
     machine.take_out(claude_code.NAME, machine.restoring(claude_code.NAME))
