@@ -43,6 +43,11 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.state / "spool"
 
     @property
+    def hooks(self) -> Path:
+        """The folder of the hook program and its files; `*.md` have the profile for hosts that read it from a file."""
+        return self.state / "hooks"
+
+    @property
     def lock(self) -> Path:
         """The file that the daemon locks while it runs, with its process id."""
         return self.data / "lock"

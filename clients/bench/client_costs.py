@@ -25,7 +25,6 @@ from ...protocol.errors import Unavailable
 from ...protocol.places import Places
 from ..hooks import program
 from ..hooks.agent_host import server_command
-from ..hooks.notes import folder
 from ..python.folder import make_private
 from ..shell import script
 from .measurement import BenchOptions, Figure, PartResult, Target, at_most, elapsed_ms, percentile_figure
@@ -103,7 +102,7 @@ def _host_turns(home: Places, environment: Mapping[str, str], name: str, rounds:
     history = home.state / "project/.aider.chat.history.md"
     history.parent.mkdir(mode=0o700, exist_ok=True)
     history.touch()
-    given = folder(home.state) / "aider.md"
+    given = home.hooks / "aider.md"
     turns: list[ProcessCost] = []
     for number in range(rounds):
         session, cwd = f"bench-{name}-{number}", str(history.parent)
@@ -121,12 +120,12 @@ def reading_on(options: BenchOptions) -> PartResult:
     with empty_home() as (home, environment), running(home, environment):
         lines = SAMPLE.read_bytes().splitlines(keepends=True)
         session = home.state / "session.jsonl"
-        folder(home.state).mkdir(mode=0o700, exist_ok=True)
+        home.hooks.mkdir(mode=0o700, exist_ok=True)
         costs: list[ProcessCost] = []
         rounds = 5 if options.quick else 20
         for number in range(1, rounds + 1):
             session.write_bytes(b"".join(lines[: len(lines) * number // rounds]))
-            (folder(home.state) / "queue").write_text(f'{{"agent": "claude-code", "path": "{session}"}}\n')
+            (home.hooks / "queue").write_text(f'{{"agent": "claude-code", "path": "{session}"}}\n')
             costs.append(_run(program.following(), b"", environment))
     return PartResult(_figures("reading on", costs)[:1], shows_not="the daemon's own work on the events")
 

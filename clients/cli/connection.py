@@ -38,7 +38,7 @@ def deliver(client: Client, answer: CommandAnswer) -> Drained:
     drained = client.drain()
     from ..hooks.notes import has_notes
 
-    if has_notes(client.places.state) and not client.disabled:
+    if has_notes(client.places.hooks) and not client.disabled:
         from ..hooks.follow import start
 
         start()

@@ -38,7 +38,7 @@ def status(as_json: JsonFlag = False) -> None:
     with CommandAnswer("status", as_json) as answer, reach() as client:
         # loading the spool's code costs 7 ms: only if its folder has a file
         waiting = client.spool.waiting() if any(client.places.spool.glob("*.spool")) else 0
-        skips = skipped(client.places.state, time.time())
+        skips = skipped(client.places.hooks, time.time())
         if waiting:
             answer.warn(f"{count(waiting, 'request waits', 'requests wait')} in the spool; `memd up` delivers them")
         try:

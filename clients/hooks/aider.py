@@ -15,7 +15,6 @@ from . import program
 from .agent_host import AgentHost, SetUp
 from .config_text import YamlText
 from .edits import FileEdit, read
-from .notes import folder
 
 NAME = "aider"
 COMMAND = "notifications-command"
@@ -29,7 +28,7 @@ def _config(set_up: SetUp) -> Path:
 
 
 def _profile(set_up: SetUp) -> Path:
-    return folder(set_up.places.state) / f"{NAME}.md"
+    return set_up.places.hooks / f"{NAME}.md"
 
 
 def _command(set_up: SetUp) -> str:

@@ -20,7 +20,6 @@ from .command_files import slash_command
 from .command_hooks import group, groups
 from .config_text import JsonText
 from .edits import FileEdit, read
-from .notes import folder
 from .program import shell_line
 
 NAME = "claude-code"
@@ -37,7 +36,7 @@ def home(environment: Mapping[str, str]) -> Path:
 
 def marketplace(places: Places) -> Path:
     """Return the folder that Claude Code loads the plugin from."""
-    return folder(places.state) / NAME
+    return places.hooks / NAME
 
 
 def own_files(places: Places, server: list[str], command: str, *, reflects: bool) -> dict[Path, bytes]:

@@ -36,8 +36,8 @@ SETTLE_S = 0.3  # a host writes the last lines of a turn after its hooks
 def follow(places: Places) -> int:
     """Read until no note is left; return the number of files. Raises Unavailable, and keeps the notes."""
     done = 0
-    while notes.has_notes(places.state):
-        with _alone(notes.folder(places.state) / "follow.lock") as alone:
+    while notes.has_notes(places.hooks):
+        with _alone(places.hooks / "follow.lock") as alone:
             if not alone:  # the process with the lock looks for notes again after it releases the lock
                 return done
             done += _round(places)
@@ -45,14 +45,14 @@ def follow(places: Places) -> int:
 
 
 def _round(places: Places) -> int:
-    taken, size = notes.take_notes(places.state)
+    taken, size = notes.take_notes(places.hooks)
     with Client(places, DEADLINE_MS, surface="hook") as client:
         for note in taken:
             read_on(client, note, places)
         client.drain()
         if any(note.urgent for note in taken):
             client.distil()
-    notes.drop_notes(places.state, size)
+    notes.drop_notes(places.hooks, size)
     return len(taken)
 
 

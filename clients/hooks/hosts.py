@@ -16,7 +16,6 @@ from ..python.client import places_here
 from . import aider, claude_code, codex, cursor, gemini, opencode, pi_host, program, shell_setup
 from .agent_host import AgentHost, HostOptions, SetUp
 from .edits import EditLog, FileEdit
-from .notes import folder
 from .rule_hosts import RULE_HOSTS
 
 HOSTS = {
@@ -60,7 +59,7 @@ class Hosts:
 
     def log(self, name: str) -> EditLog:
         """Return the record of the changes in a host."""
-        return EditLog(folder(self._places.state) / "hosts", name)
+        return EditLog(self._places.hooks / "hosts", name)
 
     def options(self, name: str) -> HostOptions:
         """Return the user's choices for a host; the default ones if the file is missing or damaged."""
@@ -69,7 +68,7 @@ class Hosts:
         return HostOptions()
 
     def _options_file(self, name: str) -> Path:
-        return folder(self._places.state) / "hosts" / f"{name}.options"
+        return self._places.hooks / "hosts" / f"{name}.options"
 
     def _set_up(self, name: str, options: HostOptions | None = None) -> SetUp:
         return SetUp(

@@ -1,4 +1,7 @@
-"""The files that the hook program writes: sessions that grew, and turns without memory. Unknown lines are skipped."""
+"""The files that the hook program writes in its folder: sessions that grew, and turns without memory.
+
+Unknown lines are skipped.
+"""
 
 from __future__ import annotations
 
@@ -44,20 +47,15 @@ class SkipCount(msgspec.Struct, frozen=True, kw_only=True):
 _notes, _skips = msgspec.json.Decoder(SessionNote), msgspec.json.Decoder(Skipped)
 
 
-def folder(state: Path) -> Path:
-    """Return the folder of the hook program and its files."""
-    return state / "hooks"
-
-
-def has_notes(state: Path) -> bool:
+def has_notes(folder: Path) -> bool:
     """Whether a session waits to be read."""
-    return any((folder(state) / name).exists() for name in ("queue", "queue.taken"))
+    return any((folder / name).exists() for name in ("queue", "queue.taken"))
 
 
-def take_notes(state: Path) -> tuple[list[SessionNote], int]:
+def take_notes(folder: Path) -> tuple[list[SessionNote], int]:
     """Return the latest note of each session, and the size of all notes in bytes. The notes stay until `drop_notes`,
     so that the next call returns those of an interrupted one."""
-    queue, taken = folder(state) / "queue", folder(state) / "queue.taken"
+    queue, taken = folder / "queue", folder / "queue.taken"
     if not taken.exists():
         with suppress(FileNotFoundError):
             queue.rename(taken)
@@ -72,19 +70,19 @@ def take_notes(state: Path) -> tuple[list[SessionNote], int]:
     return list(latest.values()), len(content)
 
 
-def drop_notes(state: Path, size: int) -> None:
+def drop_notes(folder: Path, size: int) -> None:
     """Delete the taken notes, unless a hook has just appended to the file."""
-    taken = folder(state) / "queue.taken"
+    taken = folder / "queue.taken"
     with suppress(FileNotFoundError):
         if taken.stat().st_size == size:
             taken.unlink()
 
 
-def skipped(state: Path, now_s: float) -> SkipCount | None:
+def skipped(folder: Path, now_s: float) -> SkipCount | None:
     """Count the turns of the last day without memory; None for none (U6, P-3)."""
     turns: list[Skipped] = []
     with suppress(OSError):
-        turns = [turn for turn in _decoded(_skips, (folder(state) / "skips").read_bytes()) if turn.at > now_s - DAY_S]
+        turns = [turn for turn in _decoded(_skips, (folder / "skips").read_bytes()) if turn.at > now_s - DAY_S]
     if not turns:
         return None
     reasons = Counter(turn.reason for turn in turns)

@@ -17,7 +17,6 @@ import msgspec
 from ... import __version__
 from ...protocol.places import Places
 from ..python.folder import make_private, write_whole
-from .notes import folder
 from .session_pulls import pulling, syncing
 
 SOURCE = Path(__file__).with_name("memd_hook.py")
@@ -29,7 +28,7 @@ TRIAL_S = 5.0
 
 def path(places: Places) -> Path:
     """Return the path of the installed program."""
-    return folder(places.state) / SOURCE.name
+    return places.hooks / SOURCE.name
 
 
 def contents(places: Places, environment: Mapping[str, str]) -> dict[Path, bytes]:

@@ -18,7 +18,7 @@ from ..importers.agent_files import agent_named, find
 from ..python.client import places_here
 from ..python.folder import make_private
 from . import follow
-from .notes import SessionNote, folder
+from .notes import SessionNote
 
 
 def note_changed(places: Places, agent: str, since_s: float) -> int:
@@ -29,9 +29,9 @@ def note_changed(places: Places, agent: str, since_s: float) -> int:
     grown = [file for file in files if _changed_s(file) >= since_s]
     if not grown or why_disabled(os.environ, places):
         return 0
-    make_private(folder(places.state))
+    make_private(places.hooks)
     lines = b"".join(msgspec.json.encode(SessionNote(agent=agent, path=str(file))) + b"\n" for file in grown)
-    with (folder(places.state) / "queue").open("ab") as queue:
+    with (places.hooks / "queue").open("ab") as queue:
         queue.write(lines)
     return len(grown)
 

@@ -11,7 +11,6 @@ import msgspec
 
 from ...protocol.places import Places
 from ..python.folder import make_private, write_whole
-from .notes import folder
 
 
 class SessionPull(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +25,7 @@ _decoder = msgspec.json.Decoder(SessionPull)
 
 def pulls_folder(places: Places) -> Path:
     """Return the folder of the files."""
-    return folder(places.state) / "pulls"
+    return places.hooks / "pulls"
 
 
 def _file(places: Places, pool: str, ending: str = "json") -> Path:

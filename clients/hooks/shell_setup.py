@@ -20,7 +20,6 @@ from .. import service
 from ..shell import quoted, script
 from .agent_host import AgentHost, SetUp
 from .edits import FileEdit, read
-from .notes import folder
 
 NAME = "shell"
 _BLOCK = re.compile(rb"# >>> memd >>>(?:(?!# >>> memd >>>).)*?# <<< memd <<<\r?\n?", re.DOTALL)
@@ -57,7 +56,7 @@ def _shells(environment: Mapping[str, str]) -> list[str]:
 
 def _own_folder(places: Places) -> Path:
     """Return memd's folder with the code for the shells."""
-    return folder(places.state) / NAME
+    return places.hooks / NAME
 
 
 def _own_files(set_up: SetUp) -> dict[Path, bytes]:

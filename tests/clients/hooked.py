@@ -49,13 +49,13 @@ class Host:
     @property
     def skips(self) -> int:
         """Turns without memory so far."""
-        found = notes.skipped(self.places.state, time.time())
+        found = notes.skipped(self.places.hooks, time.time())
         return found.total if found else 0
 
     @property
     def reasons(self) -> dict[str, int]:
         """Why."""
-        found = notes.skipped(self.places.state, time.time())
+        found = notes.skipped(self.places.hooks, time.time())
         return found.reasons if found else {}
 
     @property
@@ -65,7 +65,7 @@ class Host:
 
     def noted(self) -> list[notes.SessionNote]:
         """The sessions that are to be read on."""
-        queue = notes.folder(self.places.state) / "queue"
+        queue = self.places.hooks / "queue"
         lines = queue.read_bytes().splitlines() if queue.exists() else []
         return [notes.SessionNote(**json.loads(line)) for line in lines]
 

@@ -105,8 +105,55 @@ def test_an_item_of_a_YAML_list_goes_in_and_out() -> None:
     assert text.text == CONFIG
 
 
+REFORMATTED = """mcpServers: # the tools
+  # mine
+  -
+    name: other
+    args: [1, # one
+      2]
+  # memd's
+  - name: 'memd'
+    command: >-
+      memd
+      serve
+    args:
+      - a
+      - b # last
+
+  # the last
+  - name: third
+read: [x.md, "memd.md", y.md]
+only:
+- memd
+# the end
+"""
+
+
+def test_an_item_goes_however_the_user_wrote_it_and_comments_stay() -> None:
+    text = YamlText(REFORMATTED.encode(), Path("config.yaml"))
+    text.drop("mcpServers", lambda item: item["name"] == "memd")
+    text.drop("read", lambda item: item == "memd.md")
+    text.drop("only", lambda item: item == "memd")
+    lines = REFORMATTED.splitlines(keepends=True)
+    assert text.text == "".join([*lines[:7], *lines[14:17], "read: [x.md, y.md]\n", "# the end\n"])
+
+
+def test_a_comment_beside_a_dropped_member_of_JSON_stays() -> None:
+    text = JsonText(b'{\n  "a": 1, // one\n  // memd?\n  "memd": {\n    "b": 2\n  } // of memd\n}\n', Path())
+    text.drop(("memd",))
+    assert text.text == '{\n  "a": 1 // one\n  // memd?\n // of memd\n}\n'
+    inner = JsonText(b'{"a": {"memd": 1, /* two */ "b": 2}, "c": { // empty\n  "memd": 1\n}}', Path())
+    inner.drop(("a", "memd"))
+    inner.drop(("c", "memd"))
+    assert inner.text == '{"a": {/* two */ "b": 2}, "c": { // empty\n}}'
+
+
 def test_a_YAML_list_in_one_line_is_refused() -> None:
     with pytest.raises(StoreError, match="one item a line"):
         YamlText(b"read: [a.md]\n", Path("x.yml")).add("read", ["b.md"])
     with pytest.raises(StoreError, match="is not YAML"):
         YamlText(b"- a\n", Path("x.yml"))
+    with pytest.raises(StoreError, match="is not UTF-8"):
+        YamlText(b"a: \xff\n", Path("x.yml"))
+    with pytest.raises(StoreError, match="is not UTF-8"):
+        JsonText(b'{"a": "\xff"}', Path("x.json"))

@@ -44,7 +44,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]
 def note(host: Host, path: Path, *, ended: bool = False, urgent: bool = False, agent: str = "claude-code") -> None:
     """What the hook program notes, without a process."""
     line = json.dumps({"agent": agent, "path": str(path), "cwd": "/", "ended": ended, "urgent": urgent}) + "\n"
-    with (notes.folder(host.places.state) / "queue").open("a") as file:
+    with (host.places.hooks / "queue").open("a") as file:
         file.write(line)
 
 
@@ -229,11 +229,11 @@ def test_nothing_is_lost_while_memd_is_down_W10(home: dict[str, str], tmp_path: 
     assert [each.ended for each in host.noted()] == [False, True]
     with pytest.raises(DaemonDown):
         follow.follow(daemon.places)
-    assert notes.has_notes(daemon.places.state)
+    assert notes.has_notes(daemon.places.hooks)
     assert memd("up").code == 0
     try:
         end = time.monotonic() + 90
-        while notes.has_notes(daemon.places.state):
+        while notes.has_notes(daemon.places.hooks):
             assert time.monotonic() < end
             time.sleep(0.1)
         assert not any(each.accepted for each in imported(daemon, "claude-code", place).sessions)
@@ -246,11 +246,11 @@ def test_a_reader_that_was_killed_leaves_its_notes_to_the_next(running: RunningD
     place.write_bytes(SAMPLE.read_bytes().replace(b"55ec3f1e", b"44444444"))
     host = Host("claude-code", running.environment)
     note(host, place)
-    assert [each.path for each in notes.take_notes(running.places.state)[0]] == [str(place)]  # and then it was killed
+    assert [each.path for each in notes.take_notes(running.places.hooks)[0]] == [str(place)]  # and then it was killed
     note(host, tmp_path / "gone.jsonl")
     assert follow.follow(running.places) == 2
     assert operations(running, "claude-code:44444444-1237-4858-b550-85095d118736") == ["SessionOpened"]
-    assert not notes.has_notes(running.places.state)
+    assert not notes.has_notes(running.places.hooks)
 
 
 def test_a_note_of_an_agent_that_is_not_known_holds_up_no_other(
@@ -262,7 +262,7 @@ def test_a_note_of_an_agent_that_is_not_known_holds_up_no_other(
     host = Host("claude-code", running.environment)
     note(host, odd, agent="of-a-later-version")
     note(host, known)
-    assert follow.follow(running.places) == 2 and not notes.has_notes(running.places.state)
+    assert follow.follow(running.places) == 2 and not notes.has_notes(running.places.hooks)
     assert "there is no agent 'of-a-later-version'" in capsys.readouterr().err
     assert operations(running, "claude-code:66666666-1237-4858-b550-85095d118736") == ["SessionOpened"]
     with running.client() as client:

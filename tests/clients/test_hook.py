@@ -82,7 +82,7 @@ def test_a_session_with_a_pass_gets_what_the_pass_covers_and_is_not_captured_A1(
         claude.environment["MEMD_PASS"] = token
         assert ("tabs over spaces" in claude.inject("SessionStart", started("clear"))) is is_given
         claude.call("Stop", {**started(), "transcript_path": str(transcript)})
-    assert not notes.has_notes(running.places.state)
+    assert not notes.has_notes(running.places.hooks)
 
 
 def test_a_subagent_is_given_nothing_of_its_own(claude: Host) -> None:

@@ -224,6 +224,7 @@ def test_every_host_is_byte_for_byte_as_before_U2(
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     before = tree(folder)
+    paths = {path for path in folder.rglob("*") if not path.is_relative_to(folder / "home")}
     assert memd("setup", name, "--dry-run").code == 0 and tree(folder) == before
     assert memd("setup", name).code == 0
     after = tree(folder)
@@ -233,6 +234,7 @@ def test_every_host_is_byte_for_byte_as_before_U2(
     assert problems()[name] == ""
     assert memd("unsetup", name).code == 0
     assert tree(folder) == before
+    assert {path for path in folder.rglob("*") if not path.is_relative_to(folder / "home")} == paths
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -321,6 +323,140 @@ def test_codex_starts_after_memd_is_gone_U2(
     assert path.read_text().startswith("# mine")
 
 
+def changed(machine: dict[str, str], memd: Memd, name: str, path: str, own: str, change: Callable[[str], str]) -> str:
+    """A file of the user that memd is set up in, then the user changes, and then memd is taken out of."""
+    file = Path(machine["HOME"]) / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(own.encode())
+    assert memd("setup", name).code == 0
+    file.write_bytes(change(file.read_bytes().decode()).encode())
+    assert memd("unsetup", name).code == 0
+    return file.read_bytes().decode()
+
+
+def dos(text: str) -> str:
+    return text.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [(name, path) for name in OWN for path in OWN[name] if name not in ("gemini", "opencode")]
+)
+def test_memd_leaves_a_file_with_windows_line_ends_and_a_mark_U2(
+    machine: dict[str, str], memd: Memd, monkeypatch: pytest.MonkeyPatch, name: str, path: str
+) -> None:
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "CONTINUE_GLOBAL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    own = OWN[name][path].rstrip("\n") + "\n"
+    now = changed(machine, memd, name, path, own, dos)
+    assert "memd" not in now and words(own) - {"servers", "mcpServers"} <= words(now) and now.count("\r\n")
+    if not path.endswith(".toml"):
+        now = changed(machine, memd, name, path, "\ufeff" + dos(own), lambda text: text + "\r\n")
+        assert "memd" not in now and words(own) - {"servers", "mcpServers"} <= words(now) and now[0] == "\ufeff"
+
+
+def test_a_rule_whose_end_mark_is_gone_takes_no_text_of_the_user_with_it_U2(
+    machine: dict[str, str], memd: Memd
+) -> None:
+    own = "Write short functions.\n\n"
+    now = changed(
+        machine,
+        memd,
+        "zed",
+        ".config/zed/AGENTS.md",
+        own,
+        lambda text: text.replace("<!-- /memd -->", "") + "And this.\n",
+    )
+    assert now.split() == (own + "And this.").split()
+    twice = changed(
+        machine, memd, "zed", ".config/zed/AGENTS.md", own, lambda text: text if memd("setup", "zed").code == 0 else ""
+    )
+    assert twice == own
+
+
+def test_a_start_file_whose_end_mark_is_gone_keeps_the_users_lines_U2(
+    machine: dict[str, str], memd: Memd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    machine["SHELL"] = "/bin/bash"
+    path = Path(machine["HOME"]) / ".bashrc"
+    path.write_text("alias a=b\n")
+    memd("setup", "shell")
+    path.write_text(path.read_text().replace("# <<< memd <<<", "") + "alias c=d\n")
+    memd("setup", "shell")
+    memd("unsetup", "shell")
+    assert "alias a=b" in path.read_text() and "alias c=d" in path.read_text()
+
+
+def test_a_command_of_the_user_in_memds_group_stays_U2(machine: dict[str, str], memd: Memd) -> None:
+    def add(text: str) -> str:
+        value = json.loads(text)
+        value["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "bell"})
+        return json.dumps(value)
+
+    now = json.loads(changed(machine, memd, "codex", ".codex/hooks.json", "{}", add))
+    assert now == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "bell"}]}]}}
+
+
+def test_what_the_user_took_out_does_not_come_back_U2(machine: dict[str, str], memd: Memd) -> None:
+    path, own = ".cursor/mcp.json", '{"mcpServers": {"other": {"command": "x"}}}'
+
+    def take_out(text: str) -> str:
+        value = json.loads(text)
+        del value["mcpServers"]["other"]
+        return json.dumps(value)
+
+    assert json.loads(changed(machine, memd, "cursor", path, own, take_out)) == {}
+
+
+def test_aiders_own_settings_and_comments_stay_U2(machine: dict[str, str], memd: Memd) -> None:
+    own = "notifications: true\nread:\n- A.md\n"
+
+    def comment(text: str) -> str:
+        command = next(line for line in text.splitlines() if line.startswith("notifications-command"))
+        return f"# {command}\n{text}"
+
+    now = changed(machine, memd, "aider", ".aider.conf.yml", own, comment)
+    assert now.startswith("# notifications-command") and now.splitlines()[1:] == own.splitlines()
+
+
+@pytest.mark.parametrize("value", ["5", '"text"', "[1]", "null"])
+@pytest.mark.parametrize(
+    ("name", "path", "text"),
+    [
+        ("codex", ".codex/hooks.json", '{"hooks": VALUE}'),
+        ("codex", ".codex/hooks.json", '{"hooks": {"Stop": VALUE}}'),
+        ("cursor", ".cursor/mcp.json", '{"mcpServers": VALUE}'),
+        ("aider", ".aider.conf.yml", "read: VALUE\n"),
+        ("continue", ".continue/config.yaml", "name: Mine\nmcpServers: VALUE\n"),
+    ],
+)
+def test_a_value_of_another_kind_is_an_error_that_says_what_to_do_U2(
+    machine: dict[str, str], memd: Memd, monkeypatch: pytest.MonkeyPatch, name: str, path: str, text: str, value: str
+) -> None:
+    for variable in ("CODEX_HOME", "CONTINUE_GLOBAL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    file = Path(machine["HOME"]) / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text.replace("VALUE", value))
+    told = memd("setup", name)
+    if told.code:
+        assert (
+            "Traceback" not in told.errors
+            and str(file) in told.errors
+            and file.read_text() == text.replace("VALUE", value)
+        )
+    assert memd("unsetup", name).code == 0 and file.read_text() == text.replace("VALUE", value)
+
+
+def test_a_profile_below_a_folder_with_a_number_sign_is_read_U2(machine: dict[str, str], memd: Memd) -> None:
+    machine["MEMD_HOME"] = str(Path(machine["HOME"]) / "my #1: home")
+    found = machine_of(machine)
+    found.set_up("aider", found.edits("aider"))
+    path = Path(machine["HOME"]) / ".aider.conf.yml"
+    (read,) = YamlText(path.read_bytes(), path).value["read"]
+    assert Path(read).exists() and not any(edit.is_change for edit in found.edits("aider"))
+
+
 def test_a_folder_that_the_host_removed_is_no_error_U2(machine: dict[str, str], memd: Memd) -> None:
     memd("setup", "gemini")
     shutil.rmtree(Path(machine["HOME"]) / ".gemini/extensions/memd")
@@ -405,7 +541,7 @@ def test_uninstalling_takes_memd_out_of_every_agent_P25(machine: dict[str, str],
 def test_a_record_that_does_not_read_is_told_and_nothing_is_guessed(machine: dict[str, str]) -> None:
     found = machine_of(machine)
     found.set_up("pi", found.edits("pi"))
-    (program.folder(places(machine, os.getuid()).state) / "hosts/pi.json").write_bytes(b"[")
+    (places(machine, os.getuid()).hooks / "hosts/pi.json").write_bytes(b"[")
     assert "can't be read" in problems()["pi"]
     with pytest.raises(StoreError):
         found.restoring("pi")

@@ -90,14 +90,14 @@ def _lasting(text: str) -> str:
 def _captured(daemon: RunningDaemon) -> None:
     """Wait until every noted session is read and distilled."""
     end = time.monotonic() + 90
-    while notes.has_notes(daemon.places.state):
+    while notes.has_notes(daemon.places.hooks):
         assert time.monotonic() < end
         time.sleep(0.1)
     daemon.settle()
 
 
 def _skips(daemon: RunningDaemon) -> int:
-    found = notes.skipped(daemon.places.state, time.time())
+    found = notes.skipped(daemon.places.hooks, time.time())
     return found.total if found else 0
 
 
@@ -447,7 +447,7 @@ def seven_turns(daemon: RunningDaemon, model: Working, turn: Callable[[str], Non
         turn(RULE if number == 1 else f"{GO_ON} {number}.")
         assert model.asked <= (number > 5), "after five turns at the earliest"
         end = time.monotonic() + 90
-        while notes.has_notes(daemon.places.state) or _turns(daemon, folder) < number:
+        while notes.has_notes(daemon.places.hooks) or _turns(daemon, folder) < number:
             assert time.monotonic() < end
             time.sleep(0.1)
     assert model.asked == 1

@@ -262,6 +262,15 @@ def test_a_query_takes_every_turn_that_holds_the_words_T10(told: Any) -> None:
     assert others(client) == before and client.status().pending == 0
 
 
+def test_the_profile_that_a_host_reads_from_a_file_is_emptied_T10(told: Any) -> None:
+    daemon, client, kept = told
+    given = daemon.places.hooks / "aider.md"
+    given.parent.mkdir(parents=True, exist_ok=True)
+    given.write_text("- I prefer the xylofon editor …\n- My bicycle is yellow.\n")
+    assert ended(client, client.forget([kept["xylofon"].id]))["left"] == []
+    assert given.read_bytes() == b""
+
+
 @pytest.mark.parametrize(("stored", "asked"), [("NFD", "NFC"), ("NFC", "NFD")])
 def test_a_query_finds_the_words_however_their_accents_are_written_T10(told: Any, stored: Any, asked: Any) -> None:
     daemon, client, _ = told

@@ -325,7 +325,7 @@ class ForgettingService(Service):
         reach("forget:vectors-swept")
 
     def _sweep(self, redacted: Redacted, pieces: list[bytes]) -> Report:
-        """Clean spools, copies and log files. Off the write thread: clients may be delivering."""
+        """Clean spools, copies, log files and profiles in files. Off the write thread: clients may deliver."""
         gone = {(tombstone.document, turn) for tombstone in redacted.turns for turn in tombstone.turns}
         marks = frozenset(redacted.marks)
 
@@ -343,6 +343,8 @@ class ForgettingService(Service):
         reach("forget:copies-dropped")
         logs = [path for path in self._places.state.glob("*.log*") if path.is_file() and path.stat().st_size]
         wiped = sum(wipe(path, pieces) for path in logs if pieces)
+        for given in self._places.hooks.glob("*.md"):  # a profile may cut its texts; the host's next turn fills it
+            given.write_bytes(b"")
         return {"spooled": spooled, "backups_dropped": dropped, "backup_written": written, "wiped": wiped}
 
     def _prove(self, pieces: list[bytes]) -> Report:
