@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.clients.hooks import memd_hook, notes, program
+from memd.clients.hooks import memd_hook, notes, program, session_end
 from memd.protocol import profile, reply
 from memd.protocol.errors import MemdError
-from memd.protocol.places import Places
+from memd.protocol.places import Places, places
 from tests.clients.hooked import Host, prompted, started, stopped
 from tests.conftest import RunningDaemon
 
@@ -83,6 +83,33 @@ def test_a_session_with_a_pass_gets_what_the_pass_covers_and_is_not_captured_A1(
         assert ("tabs over spaces" in claude.inject("SessionStart", started("clear"))) is is_given
         claude.call("Stop", {**started(), "transcript_path": str(transcript)})
     assert not notes.has_notes(running.places.hooks)
+
+
+def test_the_file_that_aider_reads_is_emptied_with_the_profile_Q1(running: RunningDaemon) -> None:
+    aider, given = Host("aider", running.environment), running.places.hooks / "aider.md"
+    with running.client() as client:
+        nothing = client.grant("agent", sources=["nowhere"]).token
+    for token, is_given in (("", True), (nothing, False)):
+        for _ in range(20):  # a machine that is too busy skips a turn
+            aider.environment.update({"MEMD_PASS": token} if token else {})
+            assert aider.call("turn_end", {}) == ""
+            if given.exists() and bool(given.read_text()) is is_given:
+                break
+        assert ("tabs over spaces" in given.read_text()) is is_given
+
+
+def test_no_session_is_noted_at_its_end_while_memd_is_disabled_W14(
+    home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    history = tmp_path / ".cline/data/sessions/s17/s17.messages.json"
+    history.parent.mkdir(parents=True)
+    history.write_text("[]")
+    places_of = places(home, os.getuid())
+    monkeypatch.setenv("MEMD_DISABLED", "1")
+    assert session_end.note_changed(places_of, "cline", 0) == 0 and not notes.has_notes(places_of.hooks)
+    monkeypatch.delenv("MEMD_DISABLED")
+    assert session_end.note_changed(places_of, "cline", 0) == 1 and notes.has_notes(places_of.hooks)
 
 
 def test_a_subagent_is_given_nothing_of_its_own(claude: Host) -> None:
