@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -136,6 +136,40 @@ def test_an_item_goes_however_the_user_wrote_it_and_comments_stay() -> None:
     text.drop("only", lambda item: item == "memd")
     lines = REFORMATTED.splitlines(keepends=True)
     assert text.text == "".join([*lines[:7], *lines[14:17], "read: [x.md, y.md]\n", "# the end\n"])
+
+
+ITEMS = (
+    ["- one  # an item"],
+    ["# before", "- name: two", "  args: [1,", "    2]"],
+    ["-", "  name: three", "  text: |", "    - no item", "", "    more"],
+    ["", '- "four: x"'],
+    ["- name: five", "  list:", "  - a", "  - b"],
+)
+OTHERS = st.lists(
+    st.sampled_from(["one: 1", "two: 'servers: x'", "# servers:", "", "three: >-\n  servers:\n  - x"]), unique=True
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    items=st.lists(st.sampled_from(ITEMS), max_size=3, unique_by=tuple),
+    indent=st.sampled_from(["", "  ", "    "]),
+    newline=st.sampled_from(["\n", "\r\n"]),
+    above=OTHERS,
+    ending=st.sampled_from(["", "\n", "\n# end", "\nlast: [1]\n"]),
+)
+def test_an_item_of_YAML_in_and_out_leaves_the_text(
+    items: list[list[str]], indent: str, newline: str, above: list[str], ending: str
+) -> None:
+    lines = [*above, *(["servers: # mine"] if items else [])]
+    lines += [indent + line if line else line for item in items for line in item]
+    own = ("\n".join(lines) + ending).replace("\n", newline)
+    text = YamlText(own.encode(), Path())
+    before = dict(text.value)
+    text.add("servers", ["name: memd", "args: [1]"])
+    assert text.value == {**before, "servers": [{"name": "memd", "args": [1]}, *before.get("servers", [])]}
+    text.drop("servers", lambda item: item == {"name": "memd", "args": [1]})
+    assert text.text in (own, own + "\n", own + newline)
 
 
 def test_a_comment_beside_a_dropped_member_of_JSON_stays() -> None:
