@@ -262,6 +262,8 @@ class YamlText:
             if not isinstance(value, dict | None):
                 raise ValueError("its top is not a mapping")
             root: Any = reader.compose(text)  # pyright: ignore[reportUnknownMemberType]
+            if root and root.flow_style:
+                raise ValueError("its top is in braces")
         except (YAMLError, ValueError) as error:
             raise StoreError(
                 f"{self._path} is not YAML that memd can change: {error}",
@@ -282,7 +284,7 @@ class YamlText:
     def add(self, name: str, item: Sequence[str]) -> None:
         """Put an item first into the list of that name; `item`: its lines, unindented. Raises StoreError for a value
         that is no list with one item a line."""
-        if name not in self.value:
+        if name not in self._pairs:
             return self._append([f"{name}:", *_item(item, "  ")])
         node, indent = self._pairs[name][1], "  "
         if self.value[name] is None and node.start_mark.index == node.end_mark.index:
@@ -301,7 +303,7 @@ class YamlText:
 
     def drop(self, name: str, chosen: Callable[[Any], bool]) -> None:
         """Take those items out of the list of that name that `chosen` says, and the name if the list becomes empty."""
-        items: Any = self.value.get(name)
+        items: Any = self.value[name] if name in self._pairs else None
         if not isinstance(items, list):
             return
         for number in reversed([n for n, item in enumerate(items) if chosen(item)]):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

@@ -187,6 +187,8 @@ def test_a_YAML_list_in_one_line_is_refused() -> None:
         YamlText(b"read: [a.md]\n", Path("x.yml")).add("read", ["b.md"])
     with pytest.raises(StoreError, match="is not YAML"):
         YamlText(b"- a\n", Path("x.yml"))
+    with pytest.raises(StoreError, match="in braces"):
+        YamlText(b"{a: 1}\n", Path("x.yml"))
     with pytest.raises(StoreError, match="is not UTF-8"):
         YamlText(b"a: \xff\n", Path("x.yml"))
     with pytest.raises(StoreError, match="is not UTF-8"):
