@@ -17,8 +17,8 @@ import typer
 
 from ...protocol.errors import MemdError
 from ...protocol.profile import ProfileLine, ProfileText
-from ...protocol.recall import Hit
-from ...protocol.record import LIVE
+from ...protocol.recall import Hit, Recalled
+from ...protocol.record import LIVE, Record
 from ...protocol.reply import Problem
 from ..hooks import shell_setup
 from ..hooks.hosts import HOSTS, TITLES, Hosts, HostState
@@ -426,20 +426,30 @@ def _profile_lines(profile: ProfileText) -> Iterator[str]:
 
 
 def _question(client: Client) -> str:
-    """A `memd recall` command whose first result is a line of the profile, "" without one."""
+    """A `memd recall` command whose first result is a line of the profile, with few words; "" without one."""
     profile, _ = _profile(client)
     folder = here(None)
     scope = client.profile(cwd=folder).scope
-    for line in profile.lines:
-        record = client.get(line.id)
-        pools = () if record.pool in scope else (_pool(client, record.pool),)
-        option = "".join(f" --pool {shlex.quote(pool)}" for pool in pools)
-        keywords = [tag for tag in record.tags[1 : _QUERY_WORDS + 1] if tag.isalnum()]
-        for words in (" ".join(keywords[:number]) for number in range(2, len(keywords) + 1)):
-            first, *_ = (*ranked(client.recall(words, cwd=folder, pools=pools)), None)
-            if isinstance(first, Hit) and first.record.id == record.id:
-                return f'memd recall "{words}"{option}'
+    records = [client.get(line.id) for line in profile.lines]
+    for number in range(2, _QUERY_WORDS + 1):
+        for record in records:
+            words = _keywords(record)[:number]
+            pools = () if record.pool in scope else (_pool(client, record.pool),)
+            if len(words) == number and _is_first(client.recall(" ".join(words), cwd=folder, pools=pools), record):
+                option = "".join(f" --pool {shlex.quote(pool)}" for pool in pools)
+                return f'memd recall "{" ".join(words)}"{option}'
     return ""
+
+
+def _keywords(record: Record) -> list[str]:
+    """Words by which a record is found, without its type."""
+    return [tag for tag in record.tags[1:] if tag.isalnum()]
+
+
+def _is_first(recalled: Recalled, record: Record) -> bool:
+    """Whether the user sees a record before all others and all turns."""
+    first = next(iter(ranked(recalled)), None)
+    return isinstance(first, Hit) and first.record.id == record.id
 
 
 def _pool(client: Client, name: str) -> str:

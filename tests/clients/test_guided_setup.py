@@ -48,6 +48,10 @@ STEPS = (
 )
 
 
+QUESTIONS = {"orchard": ("Tabs indentation in Go?", "Deploy server orchard?"), "heron": ("Heron database Postgres?",)}
+"""Turns that a search for the words of a statement finds before the statement."""
+
+
 def history(folder: Path) -> None:
     """Sessions of Claude Code in two projects."""
     for project, statements in SAID.items():
@@ -59,7 +63,7 @@ def history(folder: Path) -> None:
                 "cwd": f"/home/ada/{project}",
                 "timestamp": f"2026-03-04T10:0{number}:00Z", "message": {"role": "user", "content": statement},
             }
-            for number, statement in enumerate(statements)
+            for number, statement in enumerate((*statements, *QUESTIONS[project]))
         ]  # fmt: skip
         (own / f"s-{project}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
