@@ -113,7 +113,8 @@ class GuidedStart:
                 step()
         except (typer.Abort, KeyboardInterrupt) as error:
             at_prompt = isinstance(error, typer.Abort)  # the cursor is behind the question
-            self._tell(*[""] * at_prompt, "", f"Stopped. Done so far: {', '.join(self._done) or 'nothing'}.")
+            done = ", ".join(self._done) or "nothing"
+            self._tell(*[""] * at_prompt, "", *wrapped(f"Stopped. Done so far: {done}."))
             self._tell("To go on, run `memd setup` again. `memd unsetup all` disconnects the agents.")
             raise
         self._answer.give(self._result)
@@ -198,7 +199,7 @@ class GuidedStart:
 
     def _learn(self, client: Client) -> None:
         """Wait until memd has learned from the import, for a limited time."""
-        self._tell("Now it picks out preferences, decisions and lessons.")
+        self._tell("Now memd picks out preferences, decisions and lessons.")
         pending = wait_until_distilled(client, self._answer, longest_s=LONGEST_WAIT_S)
         self._replace(pending=pending)
         live = _live(client.status().records)
@@ -362,7 +363,7 @@ def _project(path: Path) -> str:
 def _choice_lines(choices: Sequence[ImportChoice], speed: ImportSpeed) -> Iterator[str]:
     """One line a choice, and one line an agent with its sum: "11 sessions in 15 files, 3 projects, 10 to 80 s"."""
     extents = [f"{_extent([choice])}, {_time([choice], speed)}" for choice in choices]
-    most = min(40, width() - 8 - max(map(len, extents)))
+    most = max(12, min(40, width() - 8 - max(map(len, extents))))
     for title in dict.fromkeys(choice.title for choice in choices):
         own = [choice for choice in choices if choice.title == title]
         projects = f", {count(len(own), 'project')}" if len(own) > 1 else ""
