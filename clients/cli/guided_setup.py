@@ -17,22 +17,27 @@ import typer
 
 from ...protocol.errors import MemdError
 from ...protocol.profile import ProfileLine, ProfileText
-from ...protocol.record import LIVE
+from ...protocol.recall import Hit, Recalled
+from ...protocol.record import LIVE, Record
+from ...protocol.reply import Problem
 from ..hooks import shell_setup
 from ..hooks.hosts import HOSTS, TITLES, Hosts, HostState
-from ..importers.agent_files import AGENTS, MARKDOWN
+from ..importers.agent_files import MARKDOWN
 from ..importers.cursors import Cursors
-from ..importers.overview import reading_s
+from ..importers.delivery import Imported
+from ..importers.import_speed import ImportSpeed, ImportTiming, import_speed
+from ..importers.overview import START_S, reading_s, session_file, sessions_in
 from ..python.client import Client, places_here
 from ..service import is_ours, service
 from .connection import PATIENCE_MS, deliver, reach
 from .host_changes import connect
-from .imports import AgentFiles, FoundFile, discover, import_source, sent_files
+from .imports import AgentFiles, FoundFile, State, discover, import_source, sent_files
 from .options import here
 from .output import CommandAnswer, plain, plain_name, say, shortened, styled, width, wrapped
-from .progress import duration, wait_until_distilled
+from .progress import duration_range, wait_until_distilled
+from .recall import ranked
 from .service import installed_service, started
-from .wording import count, pool_argument, pool_name, short
+from .wording import count, pool_argument, pool_name, sessions_text, short
 
 LONGEST_WAIT_S = 60.0
 """Seconds that the start waits until memd has learned from an import; the rest goes on in the background."""
@@ -49,11 +54,12 @@ _QUERY_WORDS = 4
 
 
 class GuidedSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `setup` as a guided start. `failed`: messages by host; `files`: imported by this run; `pending`: captures that
-    memd still processes; `dropped`: rejected records; `service`: memd starts at login."""
+    """Of `setup` as a guided start. `failed`: errors by host, and one of the service as `service`; `files`: imported by
+    this run; `pending`: captures that memd still processes; `dropped`: rejected records; `service`: memd starts at
+    login."""
 
     connected: tuple[str, ...] = ()
-    failed: dict[str, str] = {}
+    failed: dict[str, Problem] = {}
     files: int = 0
     pending: int = 0
     dropped: tuple[str, ...] = ()
@@ -61,7 +67,7 @@ class GuidedSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Files that the user imports or leaves out together. `label`: their agent and the project's folder."""
+    """Files that the user imports or leaves out together. `label`: the project's folder."""
 
     agent: str
     title: str
@@ -75,8 +81,8 @@ class ImportChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sessions(self) -> int:
-        """The number of files, without those of subagents. Most agents write one file for each session."""
-        return sum("subagents" not in Path(file.path).parts for file in self.files)
+        """The number of sessions in the files; for instructions that of the files."""
+        return sessions_in([(Path(file.path), file.size_bytes) for file in self.files])
 
 
 class GuidedStart:
@@ -87,9 +93,8 @@ class GuidedStart:
         self._places = places_here()
         self._result = GuidedSetup()
         self._done: list[str] = []
-        self._failed_with = 0
 
-    def run(self) -> None:
+    def run(self) -> GuidedSetup:
         """Go through the steps. Raises Abort if the user stops, and what starting the daemon raises."""
         steps = (
             ("Start memd", self._start),
@@ -106,13 +111,14 @@ class GuidedStart:
             for number, (title, step) in enumerate(steps, 1):
                 self._tell("", styled(f"{number}. {title}", "bold"))
                 step()
-        except (typer.Abort, KeyboardInterrupt):
-            self._tell("", "", f"Stopped. Done so far: {', '.join(self._done) or 'nothing'}.")
+        except (typer.Abort, KeyboardInterrupt) as error:
+            at_prompt = isinstance(error, typer.Abort)  # the cursor is behind the question
+            done = ", ".join(self._done) or "nothing"
+            self._tell(*[""] * at_prompt, "", *wrapped(f"Stopped. Done so far: {done}."))
             self._tell("To go on, run `memd setup` again. `memd unsetup all` disconnects the agents.")
             raise
         self._answer.give(self._result)
-        if self._failed_with and not self._answer.as_json:
-            raise typer.Exit(self._failed_with)
+        return self._result
 
     # --- the steps ----------------------------------------------------------------------------------------------------
     def _start(self) -> None:
@@ -129,7 +135,7 @@ class GuidedStart:
         offered = [state for state in states if state not in ready]
         if not states:
             self._tell(
-                *wrapped(f"None is on this machine. memd knows {', '.join(AGENT_TITLES.values())}."),
+                *wrapped(f"memd found no agent on this machine. It knows {', '.join(AGENT_TITLES.values())}."),
                 "After you install one, run `memd setup` again.",
             )
         elif offered:
@@ -143,38 +149,47 @@ class GuidedStart:
         try:
             change = connect(self._hosts, state.name)
         except MemdError as error:
-            self._failed_with = error.exit_code
-            self._replace(failed={**self._result.failed, state.name: error.message})
+            self._note_failure(state.name, error)
             self._tell(styled(f"{state.title} is not connected:", "yellow"), *wrapped(plain(error.message), "  "))
-            self._tell(*wrapped(f"To connect it later: {plain(error.hint)}; `memd setup {state.name}`", "  "))
+            self._tell(*wrapped(f"To mend it: {plain(error.hint)}. For it alone: `memd setup {state.name}`", "  "))
             return
         self._done.append(f"{state.title} is connected")
         self._tell(f"Connected {state.title}.", *wrapped(plain(change.state.note), "  ") * bool(change.state.note))
         if change.state.problem:
-            self._tell(*wrapped(f"But {plain(change.state.problem)}", "  "))
+            self._answer.warn(f"{state.title}: {change.state.problem}")
+
+    def _note_failure(self, name: str, error: MemdError) -> None:
+        problem = Problem(error.code, error.message, error.hint)
+        self._replace(failed={**self._result.failed, name: problem})
 
     def _import(self) -> None:
         cursors = Cursors(self._places.state)
         agents = discover(os.environ, Path.cwd(), cursors)
         choices = import_choices(agents)
+        chosen: list[ImportChoice] = []
         if not choices:
-            known = sum(len(agent.files) for agent in agents)
-            self._tell(f"All {known:,} files found here are imported." if known else "There are none here.")
+            known = _choices(agents, ("imported",))
+            self._tell(f"All of it is imported: {_extent(known)}." if known else "There is nothing to import.")
         else:
-            self._tell(*_choice_lines(choices))
+            self._tell(*_choice_lines(choices, import_speed(cursors.folder)))
             chosen = [choices[index] for index in self._choose("Import which?", len(choices))]
-            if chosen:
-                self._send(chosen, cursors)
         with reach(PATIENCE_MS) as client:
-            if client.status().pending:
+            if chosen:
+                self._import_files(client, chosen, cursors)
+            elif client.status().pending:
                 self._learn(client)
 
-    def _send(self, chosen: Sequence[ImportChoice], cursors: Cursors) -> None:
+    def _import_files(self, client: Client, chosen: Sequence[ImportChoice], cursors: Cursors) -> None:
         files = [(choice.agent, Path(file.path)) for choice in chosen for file in choice.files]
         sources = [import_source(name, path, "", cursors, False) for name, path in files]
-        with reach(PATIENCE_MS) as client:
-            results = sent_files(client, self._answer, sources, cursors)
-            deliver(client, self._answer)
+        timing = ImportTiming(client, sources, cursors)
+        results = sent_files(client, self._answer, sources, cursors)
+        deliver(client, self._answer)
+        self._report(chosen, results)
+        self._learn(client)
+        timing.end(results, self._result.pending)
+
+    def _report(self, chosen: Sequence[ImportChoice], results: Sequence[Imported]) -> None:
         unread = [result for result in results if not result.is_read]
         self._replace(files=len(results) - len(unread))
         self._done.append(f"{_extent(chosen)} imported")
@@ -184,7 +199,7 @@ class GuidedStart:
 
     def _learn(self, client: Client) -> None:
         """Wait until memd has learned from the import, for a limited time."""
-        self._tell("Now it picks out preferences, decisions and lessons.")
+        self._tell("Now memd picks out preferences, decisions and lessons.")
         pending = wait_until_distilled(client, self._answer, longest_s=LONGEST_WAIT_S)
         self._replace(pending=pending)
         live = _live(client.status().records)
@@ -225,7 +240,7 @@ class GuidedStart:
     def _install(self) -> None:
         manager = service(self._places, os.environ)
         if is_ours(manager, self._places):
-            self._tell("It does already.")
+            self._tell("memd starts at each login already.")
             self._replace(service=True)
         elif not manager.reachable():
             self._tell("systemd or launchd does not answer here: after a restart, run `memd up`.")
@@ -233,6 +248,7 @@ class GuidedStart:
             try:
                 installed_service(self._places)
             except MemdError as error:
+                self._note_failure("service", error)
                 self._tell(*wrapped(f"That failed: {plain(error.message)}; {plain(error.hint)}", "  ", ""))
                 started(self._places, self._answer)
                 return
@@ -245,8 +261,10 @@ class GuidedStart:
             question = _question(client)
         if self._result.connected:
             self._tell("Your agents have memory from their next session on.")
+        if missing := [AGENT_TITLES[name] for name in self._result.failed if name in AGENT_TITLES]:
+            self._tell(styled(f"Not connected: {', '.join(missing)}. Step 2 says how to mend it.", "yellow"))
         self._tell(
-            f"Ask it yourself:    {question}",
+            f"Ask it yourself:    {question or 'memd recall WORDS'}",
             "See and correct it: memd panel",
             "In your shell too:  memd setup shell",
             "Stop it:            memd down, memd unsetup all, memd uninstall",
@@ -308,11 +326,15 @@ def _from_home(path: str) -> str:
 def import_choices(agents: Sequence[AgentFiles]) -> list[ImportChoice]:
     """The files that are new or have grown, by agent and project, the project with the newest file first. Beyond
     `MOST_CHOICES` projects, the last choice has all the others of its agent."""
+    return _choices(agents, ("new", "grown"))
+
+
+def _choices(agents: Sequence[AgentFiles], states: Sequence[State]) -> list[ImportChoice]:
     choices: list[ImportChoice] = []
     for agent in agents:
         projects = dict[str, list[FoundFile]]()
         for file in sorted(agent.files, key=lambda file: file.changed_at, reverse=True):
-            if file.state != "imported":
+            if file.state in states:
                 label = "CLAUDE.md, AGENTS.md and the like" if agent.agent == MARKDOWN else _project(Path(file.path))
                 projects.setdefault(label, []).append(file)
         listed = list(projects.items())
@@ -328,6 +350,8 @@ def import_choices(agents: Sequence[AgentFiles]) -> list[ImportChoice]:
 
 def _project(path: Path) -> str:
     """The folder that the session in a file worked in, as its start names it, else the file's own folder."""
+    own = session_file(path)
+    path = own if own.is_file() else path
     try:
         with path.open("rb") as file:
             match = _CWD.search(file.read(HEAD_BYTES))
@@ -336,27 +360,34 @@ def _project(path: Path) -> str:
         return _from_home(str(path.parent))
 
 
-def _choice_lines(choices: Sequence[ImportChoice]) -> Iterator[str]:
-    """One line a choice, and one line an agent with its sum: "11 sessions, 3 projects, about 40 s"."""
+def _choice_lines(choices: Sequence[ImportChoice], speed: ImportSpeed) -> Iterator[str]:
+    """One line a choice, and one line an agent with its sum: "11 sessions in 15 files, 3 projects, 10 to 80 s"."""
+    extents = [f"{_extent([choice])}, {_time([choice], speed)}" for choice in choices]
+    most = max(12, min(40, width() - 8 - max(map(len, extents))))
     for title in dict.fromkeys(choice.title for choice in choices):
         own = [choice for choice in choices if choice.title == title]
-        sum_of = _extent(own)
         projects = f", {count(len(own), 'project')}" if len(own) > 1 else ""
-        yield f"{title}: {sum_of}{projects}, about {_time(own)}"
-        for choice in own:
-            number = choices.index(choice) + 1
-            yield f"  {number:>2}  {_tail(choice.label, 40):<40}  {_extent([choice])}, about {_time([choice])}"
+        yield f"{title[:1].upper()}{title[1:]}: {_extent(own)}{projects}, {_time(own, speed)}"
+        for number, (choice, extent) in enumerate(zip(choices, extents, strict=True), 1):
+            if choice.title == title:
+                yield f"  {number:>2}  {_tail(choice.label, most):<{most}}  {extent}"
     if len({choice.title for choice in choices}) > 1:
-        yield f"All of it takes about {_time(choices)}."
+        yield f"All of it takes {_time(choices, speed)}."
 
 
 def _extent(choices: Sequence[ImportChoice]) -> str:
-    noun = "session" if all(choice.agent in AGENTS for choice in choices) else "file"
-    return count(sum(choice.sessions for choice in choices), noun)
+    """The sessions in choices and the number of their files; instructions for agents are files alone."""
+    sessions = [choice for choice in choices if choice.agent != MARKDOWN]
+    files = sum(len(choice.files) for choice in choices if choice.agent == MARKDOWN)
+    if not sessions:
+        return count(files, "file")
+    text = sessions_text(sum(choice.sessions for choice in sessions), sum(len(choice.files) for choice in sessions))
+    return f"{text} and {count(files, 'file')} of instructions" if files else text
 
 
-def _time(choices: Sequence[ImportChoice]) -> str:
-    return duration(sum(reading_s(choice.agent, choice.size_bytes) for choice in choices))
+def _time(choices: Sequence[ImportChoice], speed: ImportSpeed) -> str:
+    reading = sum(reading_s(choice.agent, choice.size_bytes) for choice in choices)
+    return duration_range(*speed.range_s(START_S + reading))
 
 
 def _tail(text: str, most: int) -> str:
@@ -396,19 +427,30 @@ def _profile_lines(profile: ProfileText) -> Iterator[str]:
 
 
 def _question(client: Client) -> str:
-    """A `memd recall` command that finds a line of the profile first."""
+    """A `memd recall` command whose first result is a line of the profile, with few words; "" without one."""
     profile, _ = _profile(client)
     folder = here(None)
     scope = client.profile(cwd=folder).scope
-    for line in profile.lines:
-        record = client.get(line.id)
-        inside = record.pool in scope
-        keywords = [tag for tag in record.tags[1 : _QUERY_WORDS + 1] if tag.isalnum()]
-        for words in (" ".join(keywords[:number]) for number in range(2, len(keywords) + 1)):
-            recalled = client.recall(words, cwd=folder if inside else "", pools=() if inside else (record.pool,))
-            if recalled.hits and recalled.hits[0].record.id == record.id:
-                return f'memd recall "{words}"' + ("" if inside else f" --pool {_pool(client, record.pool)}")
-    return 'memd recall "what did we decide"'
+    records = [client.get(line.id) for line in profile.lines]
+    for number in range(2, _QUERY_WORDS + 1):
+        for record in records:
+            words = _keywords(record)[:number]
+            pools = () if record.pool in scope else (_pool(client, record.pool),)
+            if len(words) == number and _is_first(client.recall(" ".join(words), cwd=folder, pools=pools), record):
+                option = "".join(f" --pool {shlex.quote(pool)}" for pool in pools)
+                return f'memd recall "{" ".join(words)}"{option}'
+    return ""
+
+
+def _keywords(record: Record) -> list[str]:
+    """Words by which a record is found, without its type."""
+    return [tag for tag in record.tags[1:] if tag.isalnum()]
+
+
+def _is_first(recalled: Recalled, record: Record) -> bool:
+    """Whether the user sees a record before all others and all turns."""
+    first = next(iter(ranked(recalled)), None)
+    return isinstance(first, Hit) and first.record.id == record.id
 
 
 def _pool(client: Client, name: str) -> str:
@@ -416,4 +458,4 @@ def _pool(client: Client, name: str) -> str:
     titles = {state.pool: state.title for state in client.pools().pools}
     title = titles.get(name, "")
     is_clear = title and list(titles.values()).count(title) == 1 and title not in titles
-    return shlex.quote(title if is_clear else pool_argument(name))
+    return title if is_clear else pool_argument(name)

@@ -29,16 +29,17 @@ from ..importers.agent_files import (
     output_limit,
     reader,
 )
-from ..importers.cursors import Cursors, stamp
+from ..importers.cursors import Cursors, size_of, stamp
 from ..importers.delivery import Imported, ImportSource, Sent, hand_over, look
+from ..importers.import_speed import ImportTiming, import_speed
 from ..importers.overview import overview
 from ..importers.transcript import Malformed, changed_at
 from ..python.client import Client, places_here
 from .connection import PATIENCE_MS, deliver, reach
 from .options import here, path
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
-from .progress import Bar, FileProgress, duration, wait_until_distilled
-from .wording import count, pool_argument, pool_name, size, status_counts
+from .progress import Bar, FileProgress, duration_range, wait_until_distilled
+from .wording import count, pool_argument, pool_name, sessions_text, size, status_counts
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -89,7 +90,7 @@ class FoundFile(msgspec.Struct, frozen=True, kw_only=True):
 
 class AgentFiles(msgspec.Struct, frozen=True, kw_only=True):
     """The files of one agent. Of those that are not imported as they are: `sessions`, `projects` as far as they are
-    known, and `seconds`, about how long an import takes until all is processed."""
+    known, and `seconds`, the fewest and the most that an import takes until all is processed."""
 
     agent: str
     title: str
@@ -97,7 +98,12 @@ class AgentFiles(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FoundFile, ...] = ()
     sessions: int = 0
     projects: int = 0
-    seconds: int = 0
+    seconds: tuple[int, int] = (0, 0)
+
+    @property
+    def waiting(self) -> int:
+        """The number of files that are not imported as they are."""
+        return len(self.files) - self.number("imported")
 
     def number(self, state: State) -> int:
         """The number of files in that state."""
@@ -148,8 +154,11 @@ def _agreed(agents: Sequence[AgentFiles], as_json: bool) -> bool:
         if not as_json:
             say(["", "nothing was imported: add --yes, and --agent NAME to select one agent"])
         return False
-    sessions, seconds = (sum(getattr(agent, name) for agent in agents) for name in ("sessions", "seconds"))
-    return typer.confirm(f"\nImport {count(sessions, 'session')}, about {duration(seconds)}?", default=False, err=True)
+    sessions = sum(agent.sessions for agent in agents)
+    least_s, most_s = (sum(agent.seconds[place] for agent in agents) for place in (0, 1))
+    return typer.confirm(
+        f"\nImport {count(sessions, 'session')}, {duration_range(least_s, most_s)}?", default=False, err=True
+    )
 
 
 _SESSION_HELP = {
@@ -379,7 +388,8 @@ def run(
         return
     with reach(PATIENCE_MS) as client:
         before = client.status().records
-        files = sent_files(client, answer, sources, cursors)
+        timing = ImportTiming(client, sources, cursors)
+        files = sent_files(client, answer, sources, cursors, "run the same command again to continue")
         deliver(client, answer)
         if not answer.as_json:
             say(report_lines(files, dry_run=False))
@@ -389,44 +399,37 @@ def run(
             answer.give(ImportReport(files=files, not_followed=links, dry_run=False, pending=pending), [saved])
             return
         pending = wait_until_distilled(client, answer)
+        timing.end(files, pending)
         led_to = difference(before, client.status().records)
         result = ImportReport(files=files, not_followed=links, dry_run=False, pending=pending, led_to=led_to)
         answer.give(result, _outcome_lines(files, led_to, pending))
 
 
 def sent_files(
-    client: Client, answer: CommandAnswer, sources: Sequence[ImportSource], cursors: Cursors
+    client: Client, answer: CommandAnswer, sources: Sequence[ImportSource], cursors: Cursors, remedy: str = ""
 ) -> tuple[Imported, ...]:
-    """Send each source, note which files of an import are done, and tell how to go on with one that broke off. The
-    daemon processes them later."""
+    """Send each source, and note which files of an import are done. The daemon processes them later. `remedy`: how the
+    user goes on after a Ctrl-C, "" if the caller says it."""
     named = [source.path for source in sources if source.keeps]
     broken_off = cursors.begin(named, datetime.now(UTC).isoformat()) if named else None
     if broken_off:
         done, total = broken_off
         answer.warn(f"continues an import that broke off: {done:,} of {count(total, 'file')} are done")
     files: list[Imported] = []
-    with FileProgress([_size_of(source.path) for source in sources], answer.as_json) as progress:
-        try:
+    progress = FileProgress([size_of(source.path) for source in sources], answer.as_json)
+    try:
+        with progress:
             for source in sources:
                 progress.begin(str(source.path))
                 files.append(hand_over(client, source, cursors, progress.part))
                 progress.finish()
-        except KeyboardInterrupt:
-            answer.warn(
-                f"stopped after {progress.finished:,} of {count(len(sources), 'file')}; what was sent is saved: "
-                "run the same command again to continue"
-            )
-            raise
+    except KeyboardInterrupt:
+        stopped = f"stopped after {progress.finished:,} of {count(len(sources), 'file')}; what was sent is saved"
+        answer.warn(f"{stopped}: {remedy}" if remedy else stopped)
+        raise
     if named:
         cursors.end()
     return tuple(files)
-
-
-def _size_of(path: Path) -> int:
-    try:
-        return stamp(path)[0]
-    except OSError:
-        return 0
 
 
 def _stepped(done: Imported, bar: Bar) -> Imported:
@@ -457,14 +460,25 @@ def discover(
 ) -> tuple[AgentFiles, ...]:
     """The importable files of each agent, or of the agents in `only`."""
     agents: list[AgentFiles] = []
+    speed = import_speed(cursors.folder)
     for agent in IMPORTABLE.values():
         if not only or agent.name in only:
             places = agent.places(environment)
             folder = places[0] if places else agent.folder(environment)
             files = _found_files(find(places, agent.patterns, agent.example), cursors)
             waiting = [(Path(file.path), file.size_bytes) for file in files if file.state != "imported"]
-            counts = overview(agent.name, waiting)._asdict()
-            agents.append(AgentFiles(agent=agent.name, title=agent.title, folder=str(folder), files=files, **counts))
+            sessions, projects, expected_s = overview(agent.name, waiting)
+            agents.append(
+                AgentFiles(
+                    agent=agent.name,
+                    title=agent.title,
+                    folder=str(folder),
+                    files=files,
+                    sessions=sessions,
+                    projects=projects,
+                    seconds=speed.range_s(expected_s),
+                )
+            )
     if not only or MARKDOWN in only:
         files = _found_files(instructions(environment, cwd), cursors)
         agents.append(AgentFiles(agent=MARKDOWN, title="instructions for agents", folder=str(cwd), files=files))
@@ -505,7 +519,8 @@ def _discovery_lines(agents: Sequence[AgentFiles]) -> Iterator[str]:
         yield "  " + ", ".join(f"{number:,} {state}" for state, number in numbers.items() if number)
         if agent.sessions:
             projects = f"{count(agent.projects, 'project')}, " if agent.projects else ""
-            yield f"  to import: {count(agent.sessions, 'session')}, {projects}about {duration(agent.seconds)}"
+            sessions = sessions_text(agent.sessions, agent.waiting)
+            yield f"  to import: {sessions}, {projects}{duration_range(*agent.seconds)}"
         if agent.agent == MARKDOWN:
             for file in agent.files:
                 yield from wrapped(f"{plain_name(file.path)} ({file.state})", "    ", "  ")

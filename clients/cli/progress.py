@@ -75,11 +75,12 @@ class FileProgress:
     def begin(self, path: str) -> None:
         """Show the file that comes next."""
         number, count_of_files = self._number + 1, len(self._sizes)
-        self._name = shortened(f"{number} of {count_of_files}: {plain_name(path)}", max(20, width() - 50))
+        self._name = shortened(f"file {number} of {count_of_files}: {plain_name(path)}", max(20, width() - 50))
         self.part(0)
         every = -(-count_of_files // LINES)
         if self._is_plain and (number - 1) % every == 0:
-            print(f"memd: importing {number} of {count_of_files}: {plain_name(path)}{self._left()}", file=sys.stderr)
+            left = self._left()
+            print(f"memd: importing file {number} of {count_of_files}: {plain_name(path)}{left}", file=sys.stderr)
 
     def part(self, part: float) -> None:
         """Show that this part of the file is done, from 0 to 1."""
@@ -106,6 +107,15 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{round(seconds / 3600)} h"
+
+
+def duration_range(least_s: float, most_s: float) -> str:
+    """Return a range of times for people: `8 to 40 s`, `40 s to 3 min`, or `about 8 s` if both are the same."""
+    least, most = duration(least_s), duration(most_s)
+    if least == most:
+        return f"about {least}"
+    number, unit = least.split()
+    return f"{number} to {most}" if most.endswith(f" {unit}") else f"{least} to {most}"
 
 
 class Ticker:

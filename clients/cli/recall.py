@@ -99,9 +99,14 @@ def recall(
         answer.give(recalled, lines)
 
 
+def ranked(recalled: Recalled) -> list[Hit | Heard]:
+    """The records and turns of an answer in the order that the user sees."""
+    return sorted((*recalled.hits, *recalled.turns), key=lambda result: -result.score)
+
+
 def recalled_lines(recalled: Recalled, explain: bool = False, perspective: str = "") -> Iterator[str]:
     """A search's answer as text; under a perspective with what each record teaches for it."""
-    results = sorted((*recalled.hits, *recalled.turns), key=lambda result: -result.score)
+    results = ranked(recalled)
     for number, result in enumerate(results, 1):
         if number > 1:
             yield ""

@@ -80,6 +80,7 @@ def setup(
       memd setup all
       memd setup shell
     """
+    has_failed = False
     with CommandAnswer("setup", as_json) as answer:
         hosts = Hosts(places_here(), os.environ)
         if not names:
@@ -88,27 +89,34 @@ def setup(
             if (yes or at_terminal) and not plain_run:
                 from .guided_setup import GuidedStart
 
-                GuidedStart(answer, hosts, asks=not yes).run()
-                return
-            states = [hosts.state(name) for name in TITLES]
-            answer.give(states, _listed(states))
-            return
-        chosen = _chosen(hosts, names, lambda state: state.is_here and state.name != shell_setup.NAME)
-        options = None if reflect is None else HostOptions(reflects=reflect)
-        done: list[HostChange] = []
-        failures: dict[str, MemdError] = {}
-        for name in chosen:
-            own = options if name in REFLECTING or "all" not in names else None
-            try:
-                done.append(connect(hosts, name, own, dry_run))
-            except MemdError as error:
-                failures[name] = error
-        if done or not failures:
-            answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))
-        if not dry_run and done and not launch.answering(places_here(), 500):
-            answer.warn("memd is not running: start it with `memd up`; until then agents work without memory")
-        if failures:
-            raise _failure(failures)
+                has_failed = bool(GuidedStart(answer, hosts, asks=not yes).run().failed)
+            else:
+                states = [hosts.state(name) for name in TITLES]
+                answer.give(states, _listed(states))
+        else:
+            _set_up(answer, hosts, names, reflect, dry_run)
+    if has_failed:
+        raise typer.Exit(1)
+
+
+def _set_up(answer: CommandAnswer, hosts: Hosts, names: Sequence[str], reflect: bool | None, dry_run: bool) -> None:
+    """Set memd up in the named hosts; one that fails does not stop the others. Raises the error of the first one."""
+    chosen = _chosen(hosts, names, lambda state: state.is_here and state.name != shell_setup.NAME)
+    options = None if reflect is None else HostOptions(reflects=reflect)
+    done: list[HostChange] = []
+    failures: dict[str, MemdError] = {}
+    for name in chosen:
+        own = options if name in REFLECTING or "all" not in names else None
+        try:
+            done.append(connect(hosts, name, own, dry_run))
+        except MemdError as error:
+            failures[name] = error
+    if done or not failures:
+        answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))
+    if not dry_run and done and not launch.answering(places_here(), 500):
+        answer.warn("memd is not running: start it with `memd up`; until then agents work without memory")
+    if failures:
+        raise _failure(failures)
 
 
 def _failure(failures: dict[str, MemdError]) -> MemdError:

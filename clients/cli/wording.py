@@ -230,6 +230,11 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def sessions_text(sessions: int, files: int) -> str:
+    """Sessions with the number of their files, if it is another one: "5 sessions in 9 files"."""
+    return count(sessions, "session") + (f" in {count(files, 'file')}" if files != sessions else "")
+
+
 def size(number: int) -> str:
     """Bytes as text in decimal units: "2 MB"."""
     for unit in ("bytes", "kB", "MB"):

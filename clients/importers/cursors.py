@@ -53,6 +53,11 @@ class Cursors:
         self._folder, self._gate = state / folder, client_gate(state)
         self._ignored: set[Path] = set()
 
+    @property
+    def folder(self) -> Path:
+        """The folder with the cursors, which may not exist yet."""
+        return self._folder
+
     def ignore(self, paths: Iterable[Path]) -> None:
         """Treat these files as new, until they have a cursor again."""
         self._ignored.update(paths)
@@ -136,6 +141,14 @@ def stamp(path: Path) -> tuple[int, int]:
         beside = path.with_name(f"{path.name}-wal").stat()
         size, changed = size + beside.st_size, max(changed, beside.st_mtime_ns)
     return size, changed
+
+
+def size_of(path: Path) -> int:
+    """Return the size of a file in bytes as `stamp` counts it, 0 without the file."""
+    try:
+        return stamp(path)[0]
+    except OSError:
+        return 0
 
 
 def holds(cursor: Cursor | None, path: Path) -> Mark | None:

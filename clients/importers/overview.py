@@ -2,6 +2,7 @@
 
 The rates are of `memd import` until every capture is processed, on two cores that other programs used too: 6.3 MB of
 Claude Code's sessions took 31 s; a session of text alone, 28 kB with 40 events, took 5 s with the start of the worker.
+Of the same size, a session with much talk takes longer than one with much output of tools (`import_speed`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,22 +37,38 @@ _COUNTS = {
 
 
 class Overview(NamedTuple):
-    """The sessions in files, the number of their projects as far as it is known, and about how long an import takes."""
+    """The sessions in files, the number of their projects as far as it is known, and the seconds that the rates say."""
 
     sessions: int
     projects: int
-    seconds: int
+    expected_s: float
 
 
 def overview(agent: str, files: Sequence[tuple[Path, int]]) -> Overview:
     """Return the overview of files of an agent, each with its size in bytes."""
-    sessions, projects, total = 0, set[str](), 0
+    projects = set[str]()
     for path, size_bytes in files:
-        count, folders = _counted(path, size_bytes) if path.name in _COUNTS else (1, {_folder(agent, path)})
-        sessions, total = sessions + count, total + size_bytes
-        projects |= folders
-    seconds = START_S + int(reading_s(agent, total)) if files else 0
-    return Overview(sessions, len(projects - {""}), seconds)
+        projects |= _counted(path, size_bytes)[1] if path.name in _COUNTS else {_folder(agent, session_file(path))}
+    total = sum(size_bytes for _, size_bytes in files)
+    expected_s = START_S + reading_s(agent, total) if files else 0.0
+    return Overview(sessions_in(files), len(projects - {""}), expected_s)
+
+
+def sessions_in(files: Sequence[tuple[Path, int]]) -> int:
+    """Return the number of sessions in files, each with its size in bytes. The files of a session's subagents belong to
+    that session."""
+    databases = [(path, size_bytes) for path, size_bytes in files if path.name in _COUNTS]
+    others = {session_file(path) for path, _ in files if path.name not in _COUNTS}
+    return len(others) + sum(_counted(path, size_bytes)[0] for path, size_bytes in databases)
+
+
+def session_file(path: Path) -> Path:
+    """Return the file of the session that a subagent's file belongs to, which may be gone; any other path as it is."""
+    if path.parent.name != "subagents":
+        return path
+    session = path.parent.parent
+    inside = session / f"{session.name}.jsonl"
+    return inside if inside.is_file() else session.with_name(f"{session.name}.jsonl")
 
 
 def reading_s(agent: str, size_bytes: int) -> float:
@@ -58,6 +76,7 @@ def reading_s(agent: str, size_bytes: int) -> float:
     return size_bytes / BYTES_A_SECOND.get(agent, OTHER_BYTES_A_SECOND)
 
 
+@cache
 def _counted(path: Path, size_bytes: int) -> tuple[int, set[str]]:
     count, folders = _COUNTS[path.name]
     if size_bytes > DATABASE_LIMIT:

@@ -87,7 +87,7 @@ def test_files_are_named_while_they_are_imported(memd: Any, daemon: Any, home: d
     """Lines without a terminal, a bar with the time left on one, nothing with --json."""
     folder = sessions(tmp_path / "sessions")
     first = memd("import", "claude-code", str(folder), "--no-wait")
-    assert f"importing 1 of {FILES}: " in first.errors and f"importing {FILES} of {FILES}: " in first.errors
+    assert f"importing file 1 of {FILES}: " in first.errors and f"importing file {FILES} of {FILES}: " in first.errors
     assert memd("import", "claude-code", str(folder), "--no-wait", "--json").errors == ""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-P", "-m", "memd.clients.cli.main", "import", "claude-code", str(folder), "--whole"]

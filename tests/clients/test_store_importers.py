@@ -473,7 +473,7 @@ def test_all_are_listed_and_a_second_import_changes_nothing_W13(
     assert {each["agent"]: (each["sessions"], each["projects"]) for each in listed} == {
         "opencode": (1, 1), "cline": (2, 0), "cursor": (6, 1), "aider": (1, 1), "specstory": (1, 1)}  # fmt: skip
     assert "opencode: 1 session file" in (text := memd("import", *chosen).text)
-    assert "to import: 1 session, 1 project, about" in text
+    assert "to import: 1 session, 1 project, 1 to 6 s" in text
     first = memd("import", *chosen, "--yes", "--no-wait", "--json").data
     for file in first["files"]:
         assert sum(sent["accepted"] for sent in file["sessions"]) > 0, file
