@@ -86,6 +86,17 @@ REVOKED, QUICK_REVOKED = 10_000, 500
 GATEWAYS, ASKERS, ASK_S, QUICK_ASK_S = 3, 12, 10.0, 1.0
 MODEL, AT = "bench", 1_790_000_000_000_000
 START_S = 60.0
+VOCABULARY = 5_000
+_FILL = (
+    "insert into memd.op select pool, part, n, line from came",
+    "insert into memd.rec (pool, part, n, text, type, key, said, words, model, vec) select pool, part, n, text, 'note', '',"
+    " '2026-11-20', to_tsvector('memd.any_language', text) || to_tsvector('english', text), %s, vec from came",
+    "insert into memd.inv select pool, part, n, part, n from came where n %% 20 = 19 and %s <> ''",
+    "insert into memd.head select distinct pool, part, 'ada', 'Ada', 0, 1, ''::bytea, ''::bytea from came"
+    " on conflict do nothing",
+)
+"""What puts make of lines: those lines, records, retractions and heads."""
+
 _WORDS = (
     "apple barn cellar door engine fence gate hedge iron jar kiln ledger mill nail oven press quince rope scale tree "
     "urn vat well yard"
@@ -174,22 +185,28 @@ def _gateway(hub: _Hub) -> Generator[str]:
 
 # --- search ----------------------------------------------------------------------------------------------------------
 class _Rows:
-    """Records with random unit vectors, in batches of 20 by random pools; each pool is filled before the next share of
-    the pools begins, so that what a subject sees stays while the hub grows."""
+    """Records with random unit vectors and words as frequent as those of a language (Zipf), in batches of 20 by random
+    pools; each pool is filled before the next share of the pools begins, so that what a subject sees stays while the
+    hub grows. Each pool has five authors, who retracted every twentieth line."""
 
     def __init__(self, count: int, seed: int) -> None:
         import numpy as np
 
-        random = np.random.default_rng(seed)
+        self._random = random = np.random.default_rng(seed)
         vectors = random.standard_normal((count, HUB_DIMENSIONS)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1)[:, None]
         self.stored: NDArray[np.float16] = vectors.astype("<f2")
-        self.words: NDArray[np.int64] = random.integers(0, len(_WORDS), (count, 10))
+        syllables = [f"{consonant}{vowel}" for consonant in "bdfgklmnprtvz" for vowel in "aeiou"]
+        self._vocabulary = ["".join(random.choice(syllables, 3)) for _ in range(VOCABULARY)]
+        frequency = 1 / np.arange(10, VOCABULARY + 10)
+        self._frequency = frequency / frequency.sum()
+        self._words = random.choice(VOCABULARY, (count, 8), p=self._frequency)
         batches = np.arange(count // BATCH) * POOLS // (count // BATCH)
         ends = [0, *(round(step * len(batches)) for step in STEPS)]
         for begin, end in pairwise(ends):
             random.shuffle(batches[begin:end])
         self.pool: NDArray[np.int64] = np.repeat(batches, BATCH)
+        self.holds: NDArray[np.bool_] = np.arange(count) % 20 != 19
 
     def question(self, random: np.random.Generator) -> NDArray[np.float32]:
         """A vector near a stored one."""
@@ -199,18 +216,38 @@ class _Rows:
         vector = near + 0.5 * random.standard_normal(HUB_DIMENSIONS).astype(np.float32) / HUB_DIMENSIONS**0.5
         return (vector / np.linalg.norm(vector)).astype("<f2").astype(np.float32)
 
-    def fill(self, connection: Connection, numbers: Mapping[int, int], begin: int, end: int) -> None:
-        """Copy rows into the hub's tables."""
-        statement = "copy memd.rec (pool, part, n, text, type, key, said, words, model, vec) from stdin"
-        with connection.cursor().copy(statement) as copy:
-            for n in range(begin, end):
-                words = [_WORDS[int(word)] for word in self.words[n]]
-                lexemes = " ".join(f"'{word}':1" for word in sorted(set(words)))
-                vector = "[" + ",".join(map(str, self.stored[n].tolist())) + "]"
-                text = f"{' '.join(words)} {n}"
-                place = (numbers[int(self.pool[n])], "a" * 24, n)
-                copy.write_row((*place, text, "note", "", "2026-11-20", lexemes, MODEL, vector))
-        connection.execute("analyze memd.rec")
+    def asked(self, random: np.random.Generator) -> str:
+        """The words of a question."""
+        return _sentence([self._vocabulary[word] for word in random.choice(VOCABULARY, 4, p=self._frequency)])
+
+    def fill(self, admin: Connection, numbers: Mapping[int, int], begin: int, end: int) -> None:
+        """Copy lines and records into the hub's tables."""
+        from pgvector import HalfVector
+
+        with admin.transaction():
+            admin.execute(
+                "create temporary table came (pool int, part text, n int, text text, line bytea, vec halfvec(384))"
+                " on commit drop"
+            )
+            with admin.cursor().copy("copy came from stdin (format binary)") as copy:
+                copy.set_types(["int4", "text", "int4", "text", "bytea", "halfvec"])
+                for n in range(begin, end):
+                    pool = int(self.pool[n])
+                    text = f"{_sentence([self._vocabulary[word] for word in self._words[n]])} {n}"
+                    line = AddLine(n=n, l=n, at=AT + n, b=f"{n:032x}", kind="note", text=text, said="2026-11-20")
+                    place = (numbers[pool], _author_of(pool, n), n)
+                    copy.write_row((*place, text, encode_shared(line), HalfVector(self.stored[n])))
+            for statement in _FILL:
+                admin.execute(statement, (MODEL,) if "%s" in statement else ())
+        admin.execute("vacuum analyze")
+
+
+def _sentence(words: Sequence[str]) -> str:
+    return f"the {' '.join(words[:2])} of the {' '.join(words[2:4])} is {' '.join(words[4:])}"
+
+
+def _author_of(pool: int, n: int) -> str:
+    return partition_of(b"%d/%d" % (pool, n % 5))
 
 
 class _Subject(NamedTuple):
@@ -262,7 +299,7 @@ def _subject(hub: _Hub, rows: _Rows, name: str, pools: Sequence[int]) -> _Subjec
     import numpy as np
 
     hub.grant(name, [f"p{pool}" for pool in pools])
-    return _Subject(name, tuple(pools), np.flatnonzero(np.isin(rows.pool, pools)))
+    return _Subject(name, tuple(pools), np.flatnonzero(np.isin(rows.pool, pools) & rows.holds))
 
 
 def _seen(rows: _Rows, subject: _Subject, end: int) -> int:

@@ -29,18 +29,15 @@ _HELD = (
 )
 """Lines of the asker's pools that their own authors did not retract."""
 
-_NEAR = (
-    "select r.pool, r.part, r.n, -(r.vec <#> %(vector)s) from memd.rec r"
-    f" where {_HELD} and r.model = %(model)s and r.vec is not null"
-    " order by r.vec <#> %(vector)s, r.pool, r.part, r.n limit %(k)s"
+_NEAR = (  # the outer select, because PostgreSQL computes an expression each time that a select names it
+    "select pool, part, n, -distance from (select r.pool, r.part, r.n, r.vec <#> %(vector)s as distance"
+    f" from memd.rec r where {_HELD} and r.model = %(model)s and r.vec is not null"
+    " order by distance, r.pool, r.part, r.n limit %(k)s) as nearest"
 )
-_ANY_WORD = (  # `plainto_tsquery` joins words by &, each lexeme in quotes
-    "(select replace(plainto_tsquery('simple', %(text)s)::text, ' & ', ' | ')::tsquery"
-    " || replace(plainto_tsquery('english', %(text)s)::text, ' & ', ' | ')::tsquery as any_word)"
-)
-_WORDS = (
-    f"select r.pool, r.part, r.n, ts_rank(r.words, q.any_word) as score from memd.rec r, {_ANY_WORD} q"
-    f" where {_HELD} and r.words @@ q.any_word order by score desc, r.pool, r.part, r.n limit %(k)s"
+_WORDS = (  # `plainto_tsquery` joins words by &, each lexeme in quotes
+    "select * from memd.matching(%(pools)s,"
+    " replace(plainto_tsquery('memd.any_language', %(text)s)::text, ' & ', ' | ')::tsquery"
+    " || replace(plainto_tsquery('english', %(text)s)::text, ' & ', ' | ')::tsquery, %(k)s)"
 )
 _SIMILARITIES = (
     "select r.pool, r.part, r.n, -(r.vec <#> %(vector)s) from memd.rec r"

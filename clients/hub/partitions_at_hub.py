@@ -254,8 +254,8 @@ def _add(
     )
     connection.execute(
         "insert into memd.rec (pool, part, n, text, type, key, said, words, model, vec)"
-        " select %s, %s, n, text, type, key, said, to_tsvector('simple', words) || to_tsvector('english', words),"
-        " model, vec from unnest(%s::int[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],"
+        " select %s, %s, n, text, type, key, said,"
+        " to_tsvector('memd.any_language', words) || to_tsvector('english', words), model, vec from unnest(%s::int[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],"
         " %s::text[], %b::halfvec[]) as line(n, text, type, key, said, words, model, vec)",
         (pool, partition, *columns),
     )
