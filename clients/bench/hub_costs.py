@@ -82,15 +82,16 @@ SEEN = (1, 10, 30)
 
 ASKED, K, BATCH = 31, 50, 20
 LINES, QUICK_LINES, PUTS, QUICK_PUTS = 20_000, 1_000, 100, 10
-REVOKED, QUICK_REVOKED = 10_000, 500
+REVOKED, QUICK_REVOKED = (0, 1_000, 10_000), (0, 500)
 GATEWAYS, ASKERS, ASK_S, QUICK_ASK_S = 3, 12, 10.0, 1.0
 MODEL, AT = "bench", 1_790_000_000_000_000
 START_S = 60.0
 VOCABULARY = 5_000
 _FILL = (
     "insert into memd.op select pool, part, n, line from came",
-    "insert into memd.rec (pool, part, n, text, type, key, said, words, model, vec) select pool, part, n, text, 'note', '',"
-    " '2026-11-20', to_tsvector('memd.any_language', text) || to_tsvector('english', text), %s, vec from came",
+    "insert into memd.rec (pool, part, n, text, type, key, said, words, model, vec)"
+    " select pool, part, n, text, 'note', '', '2026-11-20',"
+    " to_tsvector('memd.any_language', text) || to_tsvector('english', text), %s, vec from came",
     "insert into memd.inv select pool, part, n, part, n from came where n %% 20 = 19 and %s <> ''",
     "insert into memd.head select distinct pool, part, 'ada', 'Ada', 0, 1, ''::bytea, ''::bytea from came"
     " on conflict do nothing",
@@ -118,6 +119,13 @@ class _Hub(NamedTuple):
 
         until = datetime.now(UTC) + timedelta(days=1)
         administration.grant(self.admin, subject, pools, until, new_pools=True)
+        return self.pass_of(subject)
+
+    def pass_of(self, subject: str) -> Path:
+        """Return the file of a new pass."""
+        from ..hub import administration
+
+        until = datetime.now(UTC) + timedelta(days=1)
         file = self.folder / f"{subject}.pass"
         file.write_text(administration.issue(self.key, subject, (), until), encoding="ascii")
         return file
@@ -197,10 +205,10 @@ class _Rows:
         vectors /= np.linalg.norm(vectors, axis=1)[:, None]
         self.stored: NDArray[np.float16] = vectors.astype("<f2")
         syllables = [f"{consonant}{vowel}" for consonant in "bdfgklmnprtvz" for vowel in "aeiou"]
-        self._vocabulary = ["".join(random.choice(syllables, 3)) for _ in range(VOCABULARY)]
+        self._vocabulary: list[str] = ["".join(random.choice(syllables, 3)) for _ in range(VOCABULARY)]
         frequency = 1 / np.arange(10, VOCABULARY + 10)
         self._frequency = frequency / frequency.sum()
-        self._words = random.choice(VOCABULARY, (count, 8), p=self._frequency)
+        self._words: NDArray[np.int64] = random.choice(VOCABULARY, (count, 8), p=self._frequency)
         batches = np.arange(count // BATCH) * POOLS // (count // BATCH)
         ends = [0, *(round(step * len(batches)) for step in STEPS)]
         for begin, end in pairwise(ends):
@@ -218,7 +226,8 @@ class _Rows:
 
     def asked(self, random: np.random.Generator) -> str:
         """The words of a question."""
-        return _sentence([self._vocabulary[word] for word in random.choice(VOCABULARY, 4, p=self._frequency)])
+        words: list[int] = random.choice(VOCABULARY, 4, p=self._frequency).tolist()
+        return _sentence([self._vocabulary[word] for word in words])
 
     def fill(self, admin: Connection, numbers: Mapping[int, int], begin: int, end: int) -> None:
         """Copy lines and records into the hub's tables."""
@@ -233,7 +242,7 @@ class _Rows:
                 copy.set_types(["int4", "text", "int4", "text", "bytea", "halfvec"])
                 for n in range(begin, end):
                     pool = int(self.pool[n])
-                    text = f"{_sentence([self._vocabulary[word] for word in self._words[n]])} {n}"
+                    text = f"{_sentence([self._vocabulary[int(word)] for word in self._words[n]])} {n}"
                     line = AddLine(n=n, l=n, at=AT + n, b=f"{n:032x}", kind="note", text=text, said="2026-11-20")
                     place = (numbers[pool], _author_of(pool, n), n)
                     copy.write_row((*place, text, encode_shared(line), HalfVector(self.stored[n])))
@@ -270,10 +279,12 @@ def search(options: BenchOptions) -> PartResult:
     growth: dict[str, list[tuple[float, float]]] = {}
     with _hub() as hub, _database(hub) as database, psycopg.connect(hub.admin, autocommit=True) as admin:
         know_vectors(admin)
+        admin.prepare_threshold = None
         rows, random = _Rows(count, options.seed), np.random.default_rng(options.seed)
         admin.execute("insert into memd.pool (name) select 'p' || i from generate_series(0, %s) i", (POOLS - 1,))
         numbers = {int(name[1:]): number for name, number in admin.execute("select name, id from memd.pool")}
         timed = [_subject(hub, rows, f"timed-{pools}", range(pools)) for pools in SEEN]
+        daily = _Daily(hub, database)
         begin = 0
         for step in STEPS:
             end = round(step * len(rows.stored) / BATCH) * BATCH
@@ -281,18 +292,34 @@ def search(options: BenchOptions) -> PartResult:
             rows.fill(admin, numbers, begin, end)
             begin = end
             for subject in timed:
-                p50 = median(_searches(database, rows, subject, numbers, random)[0])
-                growth.setdefault(f"{_seen(rows, subject, end):,} rows", []).append((end / 1000, p50))
+                if subject.rows[-1] < end:
+                    p50 = median(_searches(database, rows, subject, numbers, random)[0])
+                    growth.setdefault(f"search of {len(subject.rows):,} rows", []).append((end / 1000, p50))
+            puts, heads = daily.measured()
+            growth.setdefault(f"put of {BATCH} lines", []).append((end / 1000, median(puts)))
+            growth.setdefault("heads of a pool", []).append((end / 1000, median(heads)))
+        options.progress("hub/search: whether the nearest are exact")
         figures += _correct(hub, database, rows, numbers, random, options)
-        for subject in timed:
-            hubs, floors = _searches(database, rows, subject, numbers, random)
-            name = f"search of {len(subject.rows):,} rows, p50"
-            figures.append(percentile_figure(name, hubs, 50, floors, at_most(2, times=True)))
+        with _gateway(hub) as url:
+            for subject in timed:
+                options.progress(f"hub/search: {len(subject.rows):,} rows")
+                hubs, floors = _searches(database, rows, subject, numbers, random)
+                name = f"search of {len(subject.rows):,} rows, p50"
+                figures.append(percentile_figure(name, hubs, 50, floors, at_most(2, times=True)))
+                figures += _with_words(database, rows, subject, numbers, random)
+                figures += _over_http(hub, url, rows, subject, random)
+        options.progress("hub/search: row-level security")
         figures += _policies(hub, database, admin, rows, timed[1], numbers, random, options)
         figures += _sizes(admin)
-    over = "Search at a hub, milliseconds by thousands of records in it"
+    over = "A hub that grows, milliseconds by thousands of records in it"
     curves = tuple(Curve(over, series, tuple(points), "thousand records", "ms") for series, points in growth.items())
-    return PartResult(tuple(figures), "real statements; other load; a disk that is slower than memory", curves=curves)
+    notes = (
+        f"{count:,} records in {POOLS} pools, written in batches of {BATCH} by random pools; one line of 20 retracted",
+        *_on_paper(figures, growth),
+    )
+    return PartResult(
+        tuple(figures), "real statements; other load; a disk that is slower than memory", notes, curves=curves
+    )
 
 
 def _subject(hub: _Hub, rows: _Rows, name: str, pools: Sequence[int]) -> _Subject:
@@ -300,10 +327,6 @@ def _subject(hub: _Hub, rows: _Rows, name: str, pools: Sequence[int]) -> _Subjec
 
     hub.grant(name, [f"p{pool}" for pool in pools])
     return _Subject(name, tuple(pools), np.flatnonzero(np.isin(rows.pool, pools) & rows.holds))
-
-
-def _seen(rows: _Rows, subject: _Subject, end: int) -> int:
-    return int((subject.rows < end).sum())
 
 
 def _nearest(rows: NDArray[np.int64], stored: NDArray[np.float16], question: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -344,6 +367,35 @@ def _searches(
     return hubs, floors
 
 
+def _with_words(
+    database: HubDatabase, rows: _Rows, subject: _Subject, numbers: Mapping[int, int], random: np.random.Generator
+) -> Iterator[Figure]:
+    """The same search by words too, as a question has them."""
+    from ..hub.hub_candidates import HubCandidates
+
+    named = {f"p{pool}": numbers[pool] for pool in subject.pools}
+
+    def ask(words: str, question: NDArray[np.float32]) -> None:
+        with database.transaction("reader", subject.name) as connection:
+            HubCandidates(connection, named, MODEL).search(words.split(), question.tobytes(), tuple(named), K)
+
+    times = [elapsed_ms(ask, rows.asked(random), rows.question(random)) for _ in range(ASKED)]
+    yield percentile_figure("  with words", times, 50)
+
+
+def _over_http(hub: _Hub, url: str, rows: _Rows, subject: _Subject, random: np.random.Generator) -> Iterator[Figure]:
+    times, late = list[float](), 0
+    with HubClient(JoinedHub(url=url, pass_file=str(hub.pass_of(subject.name)))) as client:
+        for _ in range(ASKED):
+            vector = rows.question(random).astype("<f2").tobytes()
+            begin = time.perf_counter()
+            reply = client.ask(HubRecall(query=rows.asked(random), model=MODEL, vector=vector), RecalledAtHub)
+            times.append((time.perf_counter() - begin) * 1000)
+            late += bool(reply.late)
+    yield percentile_figure("  with words, over HTTP", times, 50)
+    yield Figure("  answers that left pools out, after 150 ms", late, samples=ASKED)
+
+
 def _correct(
     hub: _Hub,
     database: HubDatabase,
@@ -380,39 +432,88 @@ def _policies(
     random: np.random.Generator,
     options: BenchOptions,
 ) -> Iterator[Figure]:
-    """The same statement with row-level security, and by the owner of the tables, whom no policy holds."""
+    """The same statement with row-level security, and by the owner of the tables, whom no policy holds, in turns."""
     from ..hub.hub_candidates import HubCandidates
 
     named = {f"p{pool}": numbers[pool] for pool in subject.pools}
 
-    def unguarded(question: NDArray[np.float32]) -> None:
-        with admin.transaction():
-            admin.execute("select set_config('memd.subject', %s, true), set_config('memd.none', '', true)", ("",))
-            HubCandidates(admin, named, MODEL).search([], question.tobytes(), tuple(named), K)
+    def ask(connection: Connection, question: NDArray[np.float32]) -> float:
+        search = HubCandidates(connection, named, MODEL).search
+        return elapsed_ms(search, [], question.tobytes(), tuple(named), K)
 
-    for revoked in (0, QUICK_REVOKED if options.quick else REVOKED):
+    for revoked in QUICK_REVOKED if options.quick else REVOKED:
         admin.execute(
-            "insert into memd.revoked select substr(md5(i::text), 1, 24) from generate_series(1, %s) i", (revoked,)
+            "insert into memd.revoked select substr(md5(i::text), 1, 24) from generate_series(1, %s) i"
+            " on conflict do nothing",
+            (revoked,),
         )
         admin.execute("analyze memd.revoked")
         guarded, floors = list[float](), list[float]()
-        for _ in range(2 * ASKED):
-            question = rows.question(random)
-            guarded.append(elapsed_ms(_found, database, subject, numbers, question))
-            floors.append(elapsed_ms(unguarded, question))
+        with database.transaction("reader", subject.name) as connection:
+            for _ in range(2 * ASKED):
+                question = rows.question(random)
+                guarded.append(ask(connection, question))
+                floors.append(ask(admin, question))
         name = f"row-level security, {revoked:,} authors revoked, p50"
         yield percentile_figure(name, guarded, 50, floors, at_most(1.1, times=True))
 
 
+class _Daily:
+    """An author who puts twenty lines at a time, and a reader who asks for heads, in the hub's database."""
+
+    def __init__(self, hub: _Hub, database: HubDatabase) -> None:
+        from ..hub.partitions_at_hub import granted
+
+        hub.grant("ada", ["daily"])
+        self._database = database
+        with database.transaction("writer", "ada") as connection:
+            self._author = _Author(granted(connection, ["daily"], 2**62)["daily"].at_hub.mark)
+
+    def measured(self) -> tuple[list[float], list[float]]:
+        """Milliseconds of puts, and of asking for heads."""
+        from ..hub.partitions_at_hub import granted, heads
+
+        def ask() -> None:
+            with self._database.transaction("reader", "ada") as connection:
+                heads(connection, granted(connection, [], 2**62)["daily"].number)
+
+        puts = [elapsed_ms(_append, self._database, request) for request in _requests(self._author, ASKED)]
+        return puts, [elapsed_ms(ask) for _ in range(ASKED)]
+
+
 def _sizes(admin: Connection) -> Iterator[Figure]:
-    query = (
-        "select sum(pg_table_size(c.oid)), sum(pg_indexes_size(c.oid)), (select count(*) from memd.rec)"
-        " from pg_class c where c.relname ~ '^rec_[0-9]+$' and c.relnamespace = 'memd'::regnamespace"
+    for table, name in (("op", "line"), ("rec", "record")):
+        query = (
+            f"select sum(pg_table_size(c.oid)), sum(pg_indexes_size(c.oid)), (select count(*) from memd.{table})"
+            f" from pg_class c where c.relname ~ '^{table}_[0-9]+$' and c.relnamespace = 'memd'::regnamespace"
+        )
+        row = admin.execute(query.encode()).fetchone()
+        assert row is not None
+        yield Figure(f"bytes of a {name}'s row", float(row[0]) / row[2], "bytes", samples=row[2])
+        yield Figure("  of its indexes", float(row[1]) / row[2], "bytes", samples=row[2])
+
+
+def _on_paper(figures: Sequence[Figure], growth: Mapping[str, Sequence[tuple[float, float]]]) -> Iterator[str]:
+    """What 10,000 people with 10,000 records each would need, by the figures of this run."""
+    people, records, lines_a_day, questions, poll_s = 10_000, 10_000, 200, 50, 300
+    sizes = [figure.value for figure in figures if figure.unit == "bytes"]
+    line, line_index, row, row_index = (size * people * records / 1e9 for size in sizes)
+    put, polled = growth[f"put of {BATCH} lines"][-1][1], growth["heads of a pool"][-1][1]
+    asked = [figure.value for figure in figures if figure.name == "  with words"]
+    puts, polls = people * lines_a_day / 86_400 / BATCH, people / poll_s
+    yield (
+        f"on paper, {people:,} people with {records:,} records each: lines {line:,.0f} GB and {line_index:,.0f} GB of"
+        f" indexes, records {row:,.0f} GB and {row_index:,.0f} GB of indexes"
     )
-    row = admin.execute(query).fetchone()
-    assert row is not None
-    yield Figure("bytes of a record's row", float(row[0]) / row[2], "bytes", samples=row[2])
-    yield Figure("  of its indexes", float(row[1]) / row[2], "bytes", samples=row[2])
+    yield (
+        f"on paper, {lines_a_day} lines a person and day: {puts:,.1f} puts a second, {puts * put / 1000:.2f} cores;"
+        f" heads every {poll_s} s: {polls:,.0f} a second, {polls * polled / 1000:.2f} cores"
+    )
+    yield (
+        f"on paper, {questions} questions a second over {' / '.join(f'{pools * 1000:,}' for pools in SEEN)} rows: "
+        + " / ".join(f"{questions * ms / 1000:.1f}" for ms in asked)
+        + " cores (milliseconds of one client taken as those of a core; without gateways and TLS)"
+    )
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------
@@ -484,25 +585,32 @@ def lines(options: BenchOptions) -> PartResult:
     return PartResult(tuple(figures), "a network between clients and the hub; vectors that a model makes")
 
 
-def _appends(database: HubDatabase, bare: Connection, author: _Author, options: BenchOptions) -> Iterator[Figure]:
+def _append(database: HubDatabase, request: HubPut) -> None:
+    """Put lines into the pool `daily` as a gateway does."""
     from ..hub.partitions_at_hub import granted, put
 
-    def append(request: HubPut) -> None:
-        with database.transaction("writer", "ada") as connection:
-            assert put(connection, granted(connection, ["daily"], 2**62)["daily"], "ada", request) == PutAtHub()
+    with database.transaction("writer", "ada") as connection:
+        assert put(connection, granted(connection, ["daily"], 2**62)["daily"], "ada", request) == PutAtHub()
 
+
+def _requests(author: _Author, count: int) -> Iterator[HubPut]:
+    """Requests that put twenty further lines each."""
+    for _ in range(count):
+        before = len(author.lines)
+        author.add(BATCH)
+        request = author.put("daily", before // SEGMENT)
+        vectors = tuple(row for row in request.vectors if row.n >= before)
+        yield msgspec.structs.replace(request, vectors=vectors)
+
+
+def _appends(database: HubDatabase, bare: Connection, author: _Author, options: BenchOptions) -> Iterator[Figure]:
     def insert(lines: Sequence[bytes]) -> None:
         bare.execute("insert into bare select * from unnest(%s::int[], %b::bytea[])", (list(range(20)), list(lines)))
         bare.commit()
 
     puts, floors = list[float](), list[float]()
-    for _ in range(QUICK_PUTS if options.quick else PUTS):
-        first = len(author.lines) // SEGMENT
-        before = len(author.lines)
-        author.add(BATCH)
-        request = author.put("daily", first)
-        vectors = tuple(row for row in request.vectors if row.n >= before)
-        puts.append(elapsed_ms(append, msgspec.structs.replace(request, vectors=vectors)))
+    for request in _requests(author, QUICK_PUTS if options.quick else PUTS):
+        puts.append(elapsed_ms(_append, database, request))
         floors.append(elapsed_ms(insert, author.lines[-BATCH:]))
     yield percentile_figure("put of 20 lines, p50", puts, 50, floors, at_most(3, times=True))
     yield percentile_figure("  p95", puts, 95, floors)

@@ -60,9 +60,8 @@ def granted(connection: Connection, pools: Sequence[str], expires_at: int) -> di
     """Return the pools of the asker by name: those of the grants that the pass covers too (none named: all). The right
     ends with the grant or the pass (`expires_at`, microseconds), whichever is first."""
     rows = connection.execute(
-        "select p.id, p.name, h.id, (extract(epoch from g.until) * 1000000)::bigint"
-        " from memd.granted() g join memd.pool p on p.id = g.pool, memd.hub h"
-        " where %s::text[] = '{}' or p.name = any(%s) order by p.name",
+        "select g.pool, g.name, h.id, (extract(epoch from g.until) * 1000000)::bigint"
+        " from memd.granted() g, memd.hub h where %s::text[] = '{}' or g.name = any(%s) order by g.name",
         (list(pools), list(pools)),
     )
     return {
@@ -255,8 +254,9 @@ def _add(
     connection.execute(
         "insert into memd.rec (pool, part, n, text, type, key, said, words, model, vec)"
         " select %s, %s, n, text, type, key, said,"
-        " to_tsvector('memd.any_language', words) || to_tsvector('english', words), model, vec from unnest(%s::int[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],"
-        " %s::text[], %b::halfvec[]) as line(n, text, type, key, said, words, model, vec)",
+        " to_tsvector('memd.any_language', words) || to_tsvector('english', words), model, vec"
+        " from unnest(%s::int[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %b::halfvec[])"
+        " as line(n, text, type, key, said, words, model, vec)",
         (pool, partition, *columns),
     )
 

@@ -89,13 +89,14 @@ alter text search configuration memd.any_language alter mapping replace simple w
 alter table memd.rec alter column vec set storage main;
 
 -- What the asker may use, and until when. Security definer, because the identity layer alone reads memd.grants.
-create function memd.granted() returns table (pool int, until timestamptz)
+create function memd.granted() returns table (pool int, name text, until timestamptz)
 language sql stable security definer set search_path = '' as $$
-    select g.pool, g.expires from memd.grants g
+    select g.pool, p.name, g.expires from memd.grants g join memd.pool p on p.id = g.pool
     where g.subject = current_setting('memd.subject', true) and g.expires > now()
 $$;
 create function memd.pools() returns int[] language sql stable security definer set search_path = '' as $$
-    select coalesce(array_agg(g.pool order by g.pool), '{}') from memd.granted() g
+    select coalesce(array_agg(g.pool order by g.pool), '{}') from memd.grants g
+    where g.subject = current_setting('memd.subject', true) and g.expires > now()
 $$;
 
 -- The revoked partitions of the asker's pools: few, however many are revoked in all. One join, because a function in a
