@@ -23,15 +23,9 @@ RRF = 60
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0002ffff]+")
 """Runs of Thai, Lao, Burmese, Khmer, Japanese and Chinese characters."""
 
-_HELD = (
-    "r.pool = any(%(pools)s) and (r.pool, r.part, r.n) not in"
-    " (select i.pool, i.part, i.n from memd.inv i where i.pool = any(%(pools)s) and i.by_part = i.part)"
-)
-"""Lines of the asker's pools that their own authors did not retract."""
-
 _NEAR = (  # the outer select, because PostgreSQL computes an expression each time that a select names it
     "select pool, part, n, -distance from (select r.pool, r.part, r.n, r.vec <#> %(vector)s as distance"
-    f" from memd.rec r where {_HELD} and r.model = %(model)s and r.vec is not null"
+    " from memd.rec r where r.pool = any(%(pools)s) and r.held and r.model = %(model)s and r.vec is not null"
     " order by distance, r.pool, r.part, r.n limit %(k)s) as nearest"
 )
 _WORDS = (  # `plainto_tsquery` joins words by &, each lexeme in quotes

@@ -45,6 +45,7 @@ create table memd.op (
     primary key (pool, part, n)
 ) partition by hash (pool);
 
+-- held: its own author did not retract it. A column, because a search would look up each row that the asker may see.
 create table memd.rec (
     pool int not null,
     part text collate "C" not null,
@@ -55,6 +56,7 @@ create table memd.rec (
     said text not null,
     words tsvector not null,
     model text not null default '',
+    held boolean not null default true,
     vec halfvec(384),
     primary key (pool, part, n)
 ) partition by hash (pool);
@@ -107,6 +109,29 @@ create function memd.withheld() returns text[] language sql stable security defi
     where g.subject = current_setting('memd.subject', true) and g.expires > now()
 $$;
 
+-- What an author retracts of their own lines, and believes again when they forget the retraction.
+create function memd.retract() returns trigger language plpgsql security definer set search_path = '' as $$
+declare
+    line memd.inv := coalesce(new, old);
+begin
+    update memd.rec r set held = not exists (
+        select from memd.inv i
+        where i.pool = line.pool and i.part = line.part and i.n = line.n and i.by_part = line.part)
+    where r.pool = line.pool and r.part = line.part and r.n = line.n;
+    return null;
+end $$;
+create trigger own_retraction after insert on memd.inv
+    for each row when (new.by_part = new.part) execute function memd.retract();
+create trigger own_retraction_forgotten after delete on memd.inv
+    for each row when (old.by_part = old.part) execute function memd.retract();
+
+-- The lines of a partition that their author retracted; a retraction may stand before its line.
+create function memd.retracted(in_pool int, in_part text) returns int[]
+language sql stable security definer set search_path = '' as $$
+    select coalesce(array_agg(i.n), '{}') from memd.inv i
+    where i.pool = in_pool and i.part = in_part and i.by_part = in_part and i.pool = any(memd.pools())
+$$;
+
 -- Lines of the asker's pools with any of the words, the best first. Security definer with the conditions of the policies,
 -- because behind a policy PostgreSQL reads each row that the asker may see before it looks for a word in it.
 create function memd.matching(in_pools int[], any_word tsquery, most int)
@@ -117,8 +142,7 @@ begin
     select r.pool, r.part, r.n, ts_rank(r.words, any_word) from memd.rec r
     where r.words @@ any_word and r.pool = any(in_pools) and r.pool = any((select memd.pools())::int[])
         and (r.part <> all ((select nullif(memd.withheld(), '{}'))::text[])) is not false
-        and (r.pool, r.part, r.n) not in
-            (select i.pool, i.part, i.n from memd.inv i where i.pool = any(in_pools) and i.by_part = i.part)
+        and r.held
     order by 4 desc, 1, 2, 3 limit most;
 end $$;
 
@@ -138,7 +162,7 @@ begin
     delete from memd.inv i where i.pool = in_pool and i.by_part = in_part and i.by_n = any(numbers);
 end $$;
 revoke execute on function memd.granted(), memd.pools(), memd.withheld(), memd.matching(int[], tsquery, int),
-    memd.redact(int, text, int[], bytea[]) from public;
+    memd.retracted(int, text), memd.retract(), memd.redact(int, text, int[], bytea[]) from public;
 
 alter table memd.pool enable row level security;
 alter table memd.head enable row level security;
@@ -174,7 +198,7 @@ create policy writable on memd.inv to memd_writer
 grant usage on schema memd to memd_reader, memd_writer, memd_identity;
 grant execute on function memd.granted(), memd.pools(), memd.withheld() to memd_reader, memd_writer;
 grant execute on function memd.matching(int[], tsquery, int) to memd_reader;
-grant execute on function memd.redact(int, text, int[], bytea[]) to memd_writer;
+grant execute on function memd.retracted(int, text), memd.redact(int, text, int[], bytea[]) to memd_writer;
 grant select on memd.hub, memd.revoked to memd_reader, memd_writer, memd_identity;
 grant select on memd.pool, memd.head, memd.op, memd.rec, memd.inv to memd_reader;
 grant select on memd.pool, memd.op to memd_writer;
