@@ -298,6 +298,54 @@ def test_row_level_security_holds_for_a_question_that_names_no_pool_A1(
                 connection.execute(forbidden.encode())
 
 
+def test_the_search_of_words_is_a_wall_of_its_own_A1(
+    hub: Hub, pool: str, ada: User, bert: User, database: HubDatabase
+) -> None:
+    author = bert.author(15, pool, "The anvil rings.")
+    bert.put(pool, author)
+    ada.put(pool, ada.author(16, pool, "The anvil is cold."))
+    [[number]] = hub.rows("select id from memd.pool where name = %s", pool)
+
+    def matching(subject: str) -> int:
+        with database.transaction("reader", subject) as connection:
+            return connection.execute("select * from memd.matching(%s, 'anvil', 9)", ([number],)).rowcount
+
+    assert (matching("ada"), matching("nobody")) == (2, 0)
+    administration.withhold(hub.admin, author.partition)
+    assert matching("ada") == 1
+    administration.revoke_subject(hub.admin, "ada", [pool])
+    assert matching("ada") == 0
+    with pytest.raises(psycopg.errors.InsufficientPrivilege), database.transaction("writer", "ada") as connection:
+        connection.execute("select * from memd.matching(%s, 'anvil', 9)", ([number],))
+
+
+@pytest.mark.parametrize("order", ["after it", "before it", "before it, in an earlier put"])
+def test_what_an_author_retracts_is_found_again_once_they_forget_the_retraction_H3(
+    pool: str, ada: User, order: str
+) -> None:
+    author = ada.author(17, pool, "The ladder has nine rungs.")
+    vectors = tuple(LineVector(n, vector(n)) for n in range(4))
+    if order == "after it":
+        author.add("The ladder is oak.")
+        place = 2
+        author.invalidate(f"{author.partition}/1")
+    else:
+        place = 1
+        author.invalidate(f"{author.partition}/2")
+        if order != "before it":
+            ada.put(pool, author, model=MODEL, vectors=vectors[:1])
+        author.add("The ladder is oak.")
+    assert not ada.put(pool, author, model=MODEL, vectors=vectors).problem
+
+    def found(query: str) -> set[str]:
+        return set(texts(recalled(ada, query, pools=(pool,), model=MODEL, vector=vector(1))))
+
+    assert found("ladder") == found("nothing of it") == {"The ladder has nine rungs."}
+    author.forget(place)
+    assert not ada.put(pool, author).problem
+    assert found("ladder") == {"The ladder has nine rungs.", "The ladder is oak."}
+
+
 def test_a_line_can_be_replaced_by_nothing_but_its_mark_A2(pool: str, ada: User, database: HubDatabase) -> None:
     author = ada.author(15, pool, "The fence is green.")
     ada.put(pool, author)
