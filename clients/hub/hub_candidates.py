@@ -36,7 +36,7 @@ _WORDS = (  # `plainto_tsquery` joins words by &, each lexeme in quotes
 _SIMILARITIES = (
     "select r.pool, r.part, r.n, -(r.vec <#> %(vector)s) from memd.rec r"
     " join unnest(%(in_pools)s::int[], %(parts)s::text[], %(numbers)s::int[]) as w(pool, part, n) using (pool, part, n)"
-    " where r.model = %(model)s and r.vec is not null"
+    " where r.pool = any(%(pools)s) and r.model = %(model)s and r.vec is not null"
 )
 
 
