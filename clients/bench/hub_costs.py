@@ -9,10 +9,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
@@ -474,7 +473,7 @@ def _policies(
             " on conflict do nothing",
             (revoked,),
         )
-        admin.execute("analyze memd.revoked")
+        admin.execute("analyze")
         guarded, floors = list[tuple[float, float]](), list[tuple[float, float]]()
         with database.transaction("reader", subject.name) as connection:
             for _ in range(2 * ASKED):
@@ -502,21 +501,14 @@ class _Daily:
         """Milliseconds of a core of the database, for puts and for asking for heads."""
         from ..hub.partitions_at_hub import granted, heads
 
-        with self._database.transaction("reader", "ada") as connection:
-            pid = connection.info.backend_pid  # requests one after the other go through this connection
-
-        def ask() -> None:
+        def ask() -> float:
             with self._database.transaction("reader", "ada") as connection:
+                core = core_ms(connection.info.backend_pid)
                 heads(connection, granted(connection, [], 2**62)["daily"].number)
+                return core_ms(connection.info.backend_pid) - core
 
-        def cores(steps: Iterable[Callable[[], object]]) -> Iterator[float]:
-            for step in steps:
-                before = core_ms(pid)
-                step()
-                yield core_ms(pid) - before
-
-        puts = (partial(_append, self._database, request) for request in _requests(self._author, ASKED))
-        return list(cores(puts)), list(cores([ask] * ASKED))
+        puts = [_append(self._database, request) for request in _requests(self._author, ASKED)]
+        return puts, [ask() for _ in range(ASKED)]
 
 
 def _sizes(admin: Connection) -> Iterator[Figure]:
@@ -544,8 +536,8 @@ def _on_paper(figures: Sequence[Figure], growth: Mapping[str, Sequence[tuple[flo
         f" indexes, records {row:,.0f} GB and {row_index:,.0f} GB of indexes"
     )
     yield (
-        f"on paper, {lines_a_day} lines a person and day: {puts:,.1f} puts a second, {puts * put / 1000:.2f} cores of the database;"
-        f" heads every {poll_s} s: {polls:,.0f} a second, {polls * polled / 1000:.2f} cores"
+        f"on paper, {lines_a_day} lines a person and day: {puts:,.1f} puts a second, {puts * put / 1000:.3f} cores of the"
+        f" database; heads every {poll_s} s: {polls:,.0f} a second, {polls * polled / 1000:.3f} cores"
     )
     yield (
         f"on paper, {questions} questions a second over {' / '.join(f'{pools * 1000:,}' for pools in SEEN)} rows: "
@@ -623,12 +615,14 @@ def lines(options: BenchOptions) -> PartResult:
     return PartResult(tuple(figures), "a network between clients and the hub; vectors that a model makes")
 
 
-def _append(database: HubDatabase, request: HubPut) -> None:
-    """Put lines into the pool `daily` as a gateway does."""
+def _append(database: HubDatabase, request: HubPut) -> float:
+    """Put lines into the pool `daily` as a gateway does; return the milliseconds of a core of the database."""
     from ..hub.partitions_at_hub import granted, put
 
     with database.transaction("writer", "ada") as connection:
+        core = core_ms(connection.info.backend_pid)
         assert put(connection, granted(connection, ["daily"], 2**62)["daily"], "ada", request) == PutAtHub()
+        return core_ms(connection.info.backend_pid) - core
 
 
 def _requests(author: _Author, count: int) -> Iterator[HubPut]:
