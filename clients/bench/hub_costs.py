@@ -536,8 +536,8 @@ def _on_paper(figures: Sequence[Figure], growth: Mapping[str, Sequence[tuple[flo
         f" indexes, records {row:,.0f} GB and {row_index:,.0f} GB of indexes"
     )
     yield (
-        f"on paper, {lines_a_day} lines a person and day: {puts:,.1f} puts a second, {puts * put / 1000:.3f} cores of the"
-        f" database; heads every {poll_s} s: {polls:,.0f} a second, {polls * polled / 1000:.3f} cores"
+        f"on paper, {lines_a_day} lines a person and day: {puts:,.1f} puts a second, {puts * put / 1000:.3f} cores"
+        f" of the database; heads every {poll_s} s: {polls:,.0f} a second, {polls * polled / 1000:.3f} cores"
     )
     yield (
         f"on paper, {questions} questions a second over {' / '.join(f'{pools * 1000:,}' for pools in SEEN)} rows: "
