@@ -301,9 +301,9 @@ def test_row_level_security_holds_for_a_question_that_names_no_pool_A1(
 def test_the_search_of_words_is_a_wall_of_its_own_A1(
     hub: Hub, pool: str, ada: User, bert: User, database: HubDatabase
 ) -> None:
-    author = bert.author(15, pool, "The anvil rings.")
+    author = bert.author(91, pool, "The anvil rings.")
     bert.put(pool, author)
-    ada.put(pool, ada.author(16, pool, "The anvil is cold."))
+    ada.put(pool, ada.author(92, pool, "The anvil is cold."))
     [[number]] = hub.rows("select id from memd.pool where name = %s", pool)
 
     def matching(subject: str) -> int:
@@ -323,7 +323,7 @@ def test_the_search_of_words_is_a_wall_of_its_own_A1(
 def test_what_an_author_retracts_is_found_again_once_they_forget_the_retraction_H3(
     pool: str, ada: User, order: str
 ) -> None:
-    author = ada.author(17, pool, "The ladder has nine rungs.")
+    author = ada.author(93, pool, "The ladder has nine rungs.")
     vectors = tuple(LineVector(n, vector(n)) for n in range(4))
     if order == "after it":
         author.add("The ladder is oak.")
