@@ -9,7 +9,6 @@ import logging
 import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +23,7 @@ from ..python.client import Client
 from .connection import PATIENCE_MS, reach
 from .options import here
 from .output import CommandAnswer, JsonFlag, agree, plain, plain_name, styled, wrapped
-from .share import carried, git_setting, known_share, pulled_lines, pushed_lines, scope_here, share_title
+from .share import carried, git_setting, known_share, lease_lines, pulled_lines, pushed_lines, scope_here, share_title
 from .wording import age, count, moment, short
 
 if TYPE_CHECKING:
@@ -238,12 +237,7 @@ def _status_lines(urls: Sequence[str], shares: Sequence[ShareState]) -> Iterator
 
 def _share_lines(share: ShareState) -> Iterator[str]:
     yield f"  {share_title(share)}, as {plain_name(share.name)} ({short(share.partition)})"
-    is_over = not share.lease_until or share.lease_until < datetime.now(UTC).isoformat()
-    if is_over:
-        words = "what others share can't be read: your right has ended, or the hub did not answer in time"
-        yield from (styled(line, "yellow") for line in wrapped(f"{words}; `memd hub sync`", "    ", "    "))
-    else:
-        yield f"    readable until {moment(share.lease_until)}"
+    yield from lease_lines(share, "    ")
     left = share.offered - share.delivered
     sent = f"{count(share.delivered, 'line')} at the hub" + (f", {left:,} to send" if left > 0 else "")
     yield from wrapped(f"{sent}; {count(share.waiting, 'record')} in the outbox", "    ", "    ")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -303,11 +304,22 @@ def _state_lines(client: Client, share: ShareState) -> Iterator[str]:
         yield from wrapped(f"{count(share.undecided, 'record')} may go: `memd share review`", "  ", "  ")
     if share.new_sessions:
         yield from wrapped("new sessions are shared as a whole", "  ", "  ")
+    if share.mark and share.is_open:
+        yield from lease_lines(share, "  ")
     if chosen := chosen_pull(client.places, share.pool):
         yield from wrapped(f"sessions in {plain_name(chosen.folder)} start a pull", "  ", "  ")
     for author in share.authors:
         if not author.own:
             yield from _author_lines(author)
+
+
+def lease_lines(share: ShareState, indent: str) -> Iterator[str]:
+    """Until when a hub lets this home read what others share."""
+    if share.lease_until and share.lease_until > datetime.now(UTC).isoformat():
+        yield f"{indent}readable until {moment(share.lease_until)}"
+        return
+    words = "what others share can't be read: your right has ended, or the hub did not answer in time; `memd hub sync`"
+    yield from (styled(line, "yellow") for line in wrapped(words, indent, indent))
 
 
 def _author_lines(author: AuthorState) -> Iterator[str]:

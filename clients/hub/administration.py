@@ -17,7 +17,7 @@ from psycopg import Connection, OperationalError, connect, errors
 from ...protocol.errors import InvalidRequest, NotFound, Refused, StoreError, Unavailable
 from ...protocol.passes import Pass, signed_pass
 from ...protocol.shared_lines import is_partition
-from .database import become
+from .database import become, checked_url
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -35,7 +35,7 @@ class GrantAtHub(NamedTuple):
 def identity(url: str) -> Generator[Connection]:
     """A transaction as the identity layer. Raises Unavailable, Refused."""
     try:
-        with connect(url) as connection:
+        with connect(checked_url(url)) as connection:
             become(connection, "identity")
             yield connection
     except (errors.InsufficientPrivilege, errors.InvalidParameterValue, errors.UndefinedTable) as error:

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from importlib import resources
 from typing import Literal, LiteralString, cast
 
-from psycopg import Connection, Error, OperationalError, connect, errors, sql
+from psycopg import Connection, Error, OperationalError, ProgrammingError, connect, errors, sql
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ...protocol.errors import InvalidRequest, Refused, Unavailable, UnsupportedFormat
@@ -37,6 +38,7 @@ class HubDatabase:
         """`connections`: most connections of this process. Raises InvalidRequest."""
         if not 1 <= connections <= MOST_CONNECTIONS:
             raise InvalidRequest(f"a gateway has 1 to {MOST_CONNECTIONS} connections to its database")
+        self._url = checked_url(url)
         self._pool = ConnectionPool(
             url,
             min_size=1,
@@ -51,17 +53,13 @@ class HubDatabase:
     def open(self) -> None:
         """Connect, and check that row-level security holds for this user. Raises Unavailable, Refused,
         UnsupportedFormat."""
-        self._pool.open()
         try:
-            with self._pool.connection() as connection:
+            with connect(self._url) as connection:
                 check_user(connection)
                 check_schema(connection)
-        except (PoolTimeout, OperationalError) as error:
-            self._pool.close()
+        except OperationalError as error:
             raise _is_away(error) from error
-        except Exception:
-            self._pool.close()
-            raise
+        self._pool.open()
 
     def close(self) -> None:
         """Close all connections."""
@@ -78,6 +76,16 @@ class HubDatabase:
             if isinstance(error, errors.QueryCanceled):
                 raise
             raise _is_away(error) from error
+
+
+def checked_url(url: str) -> str:
+    """Return a database's address. Raises InvalidRequest for one that PostgreSQL's client can't read."""
+    try:
+        conninfo_to_dict(url)
+    except ProgrammingError as error:
+        hint = "it has the form postgresql://USER:PASSWORD@HOST/NAME"
+        raise InvalidRequest("this is not the address of a PostgreSQL database", hint=hint) from error
+    return url
 
 
 def become(connection: Connection, purpose: Purpose, subject: str = "") -> None:
@@ -136,7 +144,7 @@ def install(url: str) -> tuple[int, str]:
     """Make or update roles and tables with the URL of an administrator; return the version, and the password of the
     gateway's role if this made it, "" otherwise. Raises Unavailable, Refused."""
     try:
-        with connect(url, autocommit=False) as connection:
+        with connect(checked_url(url), autocommit=False) as connection:
             connection.execute("select pg_advisory_xact_lock(%s)", (_INSTALLING,))
             _check_server(connection)
             password = _make_roles(connection)

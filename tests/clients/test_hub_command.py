@@ -122,6 +122,7 @@ def project_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
+@pytest.mark.slow
 def test_two_colleagues_share_without_a_repository_and_ask_across_H3(
     hub: Hub, colleague: Callable[[str], Colleague]
 ) -> None:
@@ -152,6 +153,7 @@ def test_two_colleagues_share_without_a_repository_and_ask_across_H3(
     assert not hub.rows("select from memd.rec where text = %s", LEDGER)
 
 
+@pytest.mark.slow
 def test_a_revoked_colleague_and_one_past_the_lease_read_nothing_A1(
     hub: Hub, colleague: Callable[[str], Colleague]
 ) -> None:

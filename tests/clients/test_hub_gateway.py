@@ -13,9 +13,9 @@ import psycopg
 import pytest
 
 from memd.clients.hub import administration
-from memd.clients.hub.database import HubDatabase, check_user
+from memd.clients.hub.database import HubDatabase, check_user, install
 from memd.clients.hub.partitions_at_hub import granted, put
-from memd.protocol.errors import Denied, MemdError, Refused
+from memd.protocol.errors import Denied, InvalidRequest, MemdError, Refused, Unavailable
 from memd.protocol.hub import (
     HUB_DIMENSIONS,
     MOST_BYTES,
@@ -361,6 +361,17 @@ def test_the_gateway_does_not_run_as_a_user_whom_no_policy_holds_A1(hub: Hub) ->
         check_user(connection)
     with psycopg.connect(hub.gateway_url) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute("select * from memd.rec")
+
+
+def test_an_address_that_is_none_is_told_before_anything_is_tried_H3() -> None:
+    for address in ("nonsense", "postgresql://u@h/d?nothing=1", "http://hub.example.org"):
+        with pytest.raises(InvalidRequest):
+            install(address)
+        with pytest.raises(InvalidRequest):
+            HubDatabase(address)
+    away = HubDatabase("postgresql://nobody@127.0.0.1:1/nothing")
+    with pytest.raises(Unavailable, match="does not answer"):
+        away.open()
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------

@@ -538,7 +538,7 @@ def words_that_no_packing_shortens(seed: int) -> str:
 
 
 def test_two_processes_do_not_use_a_private_repository_at_once(ada: Member, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memd.clients.exchange.git_exchange.LOCK_S", 0.1)
+    monkeypatch.setattr("memd.clients.exchange.exclusive_folder.LOCK_S", 0.1)
     ada.say("one")
     with ada.exchange().exclusive(), pytest.raises(Unavailable, match="another memd"):
         ada.push()

@@ -161,6 +161,7 @@ READS: tuple[AnyRequest, ...] = (
 )
 
 
+@pytest.mark.slow
 def test_past_the_lease_no_request_has_a_word_of_another_author_and_a_new_one_brings_them_back_A1(taken: Any) -> None:
     daemon, ids, token = taken
 

@@ -50,7 +50,7 @@ REVOKED = "you revoked this author as a source: `memd grant --back --source` sho
 ELSEWHERE = "memd takes this partition into another project"
 WITHHELD = "the hub's lease has ended, or the hub shows this author to nobody: `memd hub sync`"
 FORGOTTEN = "you forgot everything of this author"
-TOO_MANY = "the project has as many partitions already as memd takes"
+TOO_MANY = "the project has {:,} partitions already"
 
 SayInvalid = Callable[[str, str, str, str], None]
 """Says with the next push that a line does not hold: pool, name of the line, until when it did, why."""
@@ -126,7 +126,7 @@ class Arrivals:
             return ELSEWHERE
         most = HUB_PARTITIONS if share.hub else PARTITIONS
         is_full = partner is None and len(self._stores.sharing.partners(pool)) >= most
-        return TOO_MANY if is_full else ""
+        return TOO_MANY.format(most) if is_full else ""
 
     def _is_own(self, share: ShareEntry, head: ShareHead, hashes: Sequence[bytes]) -> bool:
         """Whether this home wrote a partition, or all of its lines: another device may go on under the key of an

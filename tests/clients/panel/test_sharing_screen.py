@@ -70,6 +70,7 @@ def test_records_are_chosen_taken_out_and_kept_H1(
         tab.find("#notice >> text=It goes with the next").wait_for()
         [item] = client.share_outbox(pool).items
         assert json.dumps(LEDGER) in item.line
+        tab.find(f'[aria-label="Take out: {LEDGER[:80]}"]').wait_for()  # the page is that of after the choice
         tab.find("#view summary >> text=The exact line").click()
         assert json.dumps(LEDGER) in tab.text() and "memd share push" in tab.text()
 
