@@ -1,7 +1,7 @@
 """Build the wheel into the folder given and check its content; exit with 1 and the reasons if it is wrong.
 
 The wheel holds every module of the packages and nothing outside the package `memd` and its metadata, no tests and no
-documentation, in at most 60 MB.
+documentation, in at most 40 MB.
 """
 
 import subprocess
@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 PACKAGES = ("protocol", "models", "stages", "daemon", "clients", "benchmarks")
-LIMIT_BYTES = 60_000_000
+LIMIT_BYTES = 40_000_000
 
 
 def complaints(wheel: Path, root: Path) -> list[str]:

@@ -22,6 +22,11 @@ class StaleRemote(Exception):
     """The remote's partition is not the one that this home saw last; nothing was pushed."""
 
 
+class LostLines(Exception):
+    """The remote lacks lines that it had, as after a restore from an older backup; the exchange then has none of the
+    partition's segments, so that the next push sends all of them."""
+
+
 class SharedTree(msgspec.Struct, frozen=True, kw_only=True):
     """A state of a partition. `commit`: a name for it that the remote tells too; `blobs`: names of its segments, which
     differ where their bytes do within an epoch."""

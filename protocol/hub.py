@@ -13,9 +13,6 @@ import msgspec
 
 from .share import SegmentData
 
-HUB_SCHEME = "hub+"
-"""Beginning of the address of a share that a hub carries: `hub+https://HOST/POOL`."""
-
 HUB_DIMENSIONS = 384
 HUB_TYPE = "application/msgpack"
 MOST_BYTES = 32 * 1024 * 1024
@@ -118,7 +115,7 @@ class HeadAtHub(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HeadsAtHub(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `HubHeads`. `withheld`: partitions of the pool that the hub shows to nobody."""
+    """Reply to `HubHeads`. `withheld`: the partitions of this pool that the hub shows to nobody."""
 
     pool: PoolAtHub
     subject: str
@@ -169,11 +166,6 @@ class HubProblem(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     message: str
     hint: str = ""
-
-
-def is_hub(address: str) -> bool:
-    """Whether a share with this address is carried by a hub."""
-    return address.startswith(HUB_SCHEME)
 
 
 def pool_mark(hub: str, pool: str) -> str:

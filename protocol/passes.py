@@ -27,13 +27,14 @@ _OWN_CLOCK: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": F
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):
     """The holder of a pass and what it covers: `pools` and `sources` are the only ones, empty for all. `grant`: the id
-    of the pass; `expires_at`: microseconds."""
+    of the pass; `expires_at`, `issued_at`: microseconds, the latter 0 if the pass does not say it."""
 
     subject: str
     grant: str
     pools: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     expires_at: int = 0
+    issued_at: int = 0
 
 
 class _Claims(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +44,7 @@ class _Claims(msgspec.Struct, frozen=True, kw_only=True):
     jti: str
     exp: int | float
     nbf: int | float = 0
+    iat: int | float = 0
     pools: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
@@ -56,12 +58,25 @@ def signed_pass(pass_: Pass, issued_at: int, key: Ed25519PrivateKey) -> str:
         "aud": NAME,
         "sub": pass_.subject,
         "jti": pass_.grant,
-        "iat": issued_at // 1_000_000,
+        "iat": issued_at / 1_000_000,
         "exp": pass_.expires_at // 1_000_000,
         "pools": list(pass_.pools),
         "sources": list(pass_.sources),
     }
     return jwt.encode(claims, key, algorithm=ALGORITHM)
+
+
+def public_key(pem: bytes) -> Ed25519PublicKey | None:
+    """Return the key in a PEM text, None if it is no Ed25519 public key."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    try:
+        key = load_pem_public_key(pem)
+    except (UnsupportedAlgorithm, ValueError):
+        return None
+    return key if isinstance(key, Ed25519PublicKey) else None
 
 
 def verified_pass(token: str, keys: Iterable[Ed25519PublicKey], now: int) -> Pass:
@@ -99,6 +114,7 @@ def _pass_of(claims: _Claims, now: int) -> Pass:
         pools=claims.pools,
         sources=claims.sources,
         expires_at=int(claims.exp * 1e6),
+        issued_at=round(claims.iat * 1e6),
     )
 
 

@@ -26,7 +26,8 @@ TAKEN_SEGMENTS = 8
 NEW_LINES, FIRST_LINES = 2_000, 20_000
 """Most new lines of a partition in one request and in one pull: of one that memd knows, and of one that it does not."""
 
-HUB_SCHEMES = ("hub+https://", "hub+http://")
+HUB_SCHEME = "hub+"
+HUB_SCHEMES = (f"{HUB_SCHEME}https://", f"{HUB_SCHEME}http://")
 """Beginnings of a hub's address, `hub+https://HOST[:PORT]/POOL`; without TLS only on this machine."""
 
 OUTBOX_HOURS = 24

@@ -133,6 +133,14 @@ class RunningDaemon:
 
 
 @pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Programs that the test starts end by Ctrl-C, also where the test run itself ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
     """An environment whose memd lives in a temporary folder."""
     folder = tmp_path / "home"

@@ -6,6 +6,7 @@ was typed fails.
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import resource
@@ -21,8 +22,9 @@ from statistics import median
 from typing import NamedTuple
 
 from ...protocol.errors import Unavailable
+from ...protocol.places import Places
 from ..hooks import program
-from ..hooks.hosts import server_command
+from ..hooks.agent_host import server_command
 from ..hooks.notes import folder
 from ..python.folder import make_private
 from ..shell import script
@@ -42,6 +44,16 @@ _PREFERENCES = tuple(
     for liked, other in zip(_LIKED, _LIKED[step:] + _LIKED[:step], strict=True)
 )
 """They fill the profile, which RECALLED then has no line of."""
+_TURNS = {
+    "claude-code": ("UserPromptSubmit", "Stop"),
+    "codex": ("UserPromptSubmit", "Stop"),
+    "gemini": ("BeforeAgent", "AfterAgent"),
+    "opencode": ("chat.message", "session.idle"),
+    "pi": ("before_agent_start", "agent_end"),
+    "cursor": ("sessionStart", "stop"),
+    "aider": ("turn_end",),
+}
+"""The calls of each host in a turn; in Cursor those of a session's first turn."""
 _BUSY = "a busy machine, on which a process waits for a core before it begins"
 
 
@@ -54,7 +66,7 @@ class ProcessCost(NamedTuple):
 
 
 def hook(options: BenchOptions) -> PartResult:
-    """A turn's call of the hook, with the profile; one with a prompt that recalls a line; the note after a turn."""
+    """A turn's call of the hook; one with a prompt that recalls a line; a note; all calls of a turn in each host."""
     with empty_home() as (home, environment), running(home, environment) as client:
         for statement in (STATEMENT, *_PREFERENCES, RECALLED):
             client.remember(statement)
@@ -70,16 +82,38 @@ def hook(options: BenchOptions) -> PartResult:
             inject.append(_run([*command, "before_agent_start"], turn, environment))
             recall.append(_run([*command, "before_agent_start"], prompted, environment))
             note.append(_run([*command, "agent_end"], turn_end, environment))
+        turns = {name: _host_turns(home, environment, name, len(bare)) for name in _TURNS}
     printed = sum(bool(cost.output) for cost in inject)
     count = f"{printed} of {len(inject)} turns printed the profile, the others were counted as skipped"
     recalled = sum(RECALLED[:-1].encode() in cost.output for cost in recall)
     prompts = f"{recalled} of {len(recall)} prompts recalled the line that answers them"
+    given = ", ".join(f"{name} {sum(bool(cost.output) for cost in costs)}" for name, costs in turns.items())
     figures = (
         *_figures("a turn", inject, bare),
         *_figures("a turn with a prompt", recall, bare, at_most(35)),
         *_figures("a note", note, bare),
+        *(_figures(f"{name}, all calls of a turn", costs, bare, at_most(35))[0] for name, costs in turns.items()),
     )
-    return PartResult(figures, notes=(count, prompts), shows_not=_BUSY)
+    notes = (count, prompts, f"turns of {len(bare)} with a text for the agent: {given}")
+    return PartResult(figures, notes=notes, shows_not=f"{_BUSY}; what the host itself does to start the hook")
+
+
+def _host_turns(home: Places, environment: Mapping[str, str], name: str, rounds: int) -> list[ProcessCost]:
+    """The cost of each turn of a host, each turn in a session of its own, so that each one gets the whole profile."""
+    history = home.state / "project/.aider.chat.history.md"
+    history.parent.mkdir(mode=0o700, exist_ok=True)
+    history.touch()
+    given = folder(home.state) / "aider.md"
+    turns: list[ProcessCost] = []
+    for number in range(rounds):
+        session, cwd = f"bench-{name}-{number}", str(history.parent)
+        payload = {"session_id": session, "conversation_id": session, "cwd": cwd, "workspace_roots": [cwd]}
+        content = json.dumps({**payload, "prompt": PROMPT, "transcript_path": "/nowhere.jsonl"}).encode()
+        given.unlink(missing_ok=True)
+        calls = [_run([*program.command(home, name), event], content, environment, cwd) for event in _TURNS[name]]
+        output = b"".join(call.output for call in calls) or (given.read_bytes() if given.exists() else b"")
+        turns.append(ProcessCost(sum(call.cpu_ms for call in calls), sum(call.wall_ms for call in calls), output))
+    return turns
 
 
 def reading_on(options: BenchOptions) -> PartResult:
@@ -115,10 +149,12 @@ def server(options: BenchOptions) -> PartResult:
     )
 
 
-def _run(command: Sequence[str], content: bytes, environment: Mapping[str, str]) -> ProcessCost:
+def _run(command: Sequence[str], content: bytes, environment: Mapping[str, str], cwd: str = ".") -> ProcessCost:
     """Run a process to its end; processes that it leaves running are not counted."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(list(command), input=content, capture_output=True, env=dict(environment), check=False)
+    done = subprocess.run(
+        list(command), input=content, capture_output=True, env=dict(environment), cwd=cwd, check=False
+    )
     end, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return ProcessCost(cpu * 1000, (end - begin) * 1000, done.stdout)
@@ -163,16 +199,27 @@ HANDED_OVER_S = 1.2
 _MARK = "MEMD-BENCH> "
 _MEMD = [sys.executable, "-P", "-m", "memd.clients.cli.main"]
 _WAIT_S = 30.0
-_SHELLS = {"bash": ("bash", "--norc", "-i"), "zsh": ("zsh", "-f", "-i")}
+_SHELLS = {"bash": ("bash", "--norc", "-i"), "zsh": ("zsh", "-f", "-i"), "fish": ("fish", "-i")}
 _LOOPS = {
     "bash": 'memd_bench() { for ((i = 0; i < $1; i++)); do : "${PS0@P}"; __memd_prompt; done; }',
     "zsh": "memd_bench() { for ((i = 0; i < $1; i++)); do __memd_preexec ': git status'; __memd_precmd; done }",
+    "fish": "function memd_bench; for i in (seq $argv[1]); __memd_began ': git status 0 0'; __memd_ended; end; end",
 }
+PROMPT_TARGET_MS = 0.1
+
 _BARE_LOOP = "memd_bench() { for ((i = 0; i < $1; i++)); do :; done; }"
+_BARE_LOOPS = {"bash": _BARE_LOOP, "zsh": _BARE_LOOP, "fish": "function memd_bench; for i in (seq $argv[1]); end; end"}
+_PROMPT = "unset zle_bracketed_paste PROMPT_COMMAND; PS1='MEMD-''BENCH> '"
+_PROMPTS = {
+    "bash": _PROMPT,
+    "zsh": _PROMPT,
+    # fish prints its prompt at each key; what is defined last runs last
+    "fish": "function fish_prompt; end; function memd_ready --on-event fish_prompt; echo MEMD-'BENCH> '; end",
+}
 
 
 def prompt(options: BenchOptions) -> PartResult:
-    """The cost of memd at each prompt of bash and zsh, where it records the command, beside a prompt without it."""
+    """The cost of memd at each prompt of bash, zsh and fish that records the command, beside a prompt without it."""
     figures, notes = list[Figure](), list[str]()
     rounds = PROMPT_ROUNDS // 8 if options.quick else PROMPT_ROUNDS
     for shell in _SHELLS:
@@ -206,8 +253,8 @@ def _measured(shell: str, rounds: int) -> list[Figure]:
         loaded.write_text(script(shell, home, _MEMD), encoding="utf-8")
         environment = {**environment, "HOME": str(home.state), "TERM": "dumb", "HISTFILE": "", "MEMD_DISABLED": ""}
         with closing(_Terminal(shell, environment)) as bare, closing(_Terminal(shell, environment)) as ours:
-            ours.type(f"source {loaded}")
-            bare.type(_BARE_LOOP)
+            ours.type(f"source {loaded}" + (f"; {_PROMPTS[shell]}" if shell == "fish" else ""))
+            bare.type(_BARE_LOOPS[shell])
             ours.type(_LOOPS[shell])
             typed = [_alternated(bare, ours, [f": git status {n} {k}" for k in range(TYPED)]) for n in range(rounds)]
             looped = [_alternated(bare, ours, [f"memd_bench {LOOPED}"]) for _ in range(rounds)]
@@ -217,9 +264,9 @@ def _measured(shell: str, rounds: int) -> list[Figure]:
         message = f"{shell} recorded {recorded:,} of {expected:,} commands"
         raise Unavailable(message, hint=f"run `memd shell init {shell}`")
     return [
-        _prompt_figure(f"{shell}, in a terminal", typed, TYPED, with_target=True),
-        _prompt_figure(f"{shell}, its hooks in a loop", looped, LOOPED, with_target=False),
-        _prompt_figure(f"{shell}, a command that may hold a secret", handed_over, 1, with_target=False),
+        _prompt_figure(f"{shell}, in a terminal", typed, TYPED, at_most(PROMPT_TARGET_MS)),
+        _prompt_figure(f"{shell}, its hooks in a loop", looped, LOOPED),
+        _prompt_figure(f"{shell}, a command that may hold a secret", handed_over, 1),
     ]
 
 
@@ -247,12 +294,12 @@ def _handed_over(bare: _Terminal, ours: _Terminal, number: int) -> tuple[float, 
     return _alternated(bare, ours, [f": --password hunter{number}"])
 
 
-def _prompt_figure(name: str, rounds: list[tuple[float, float]], times: int, *, with_target: bool) -> Figure:
+def _prompt_figure(name: str, rounds: list[tuple[float, float]], times: int, target: Target | None = None) -> Figure:
     """The median of what memd adds, over the rounds but the first, in which caches fill."""
     rounds = rounds[1:]
     added = median((ours - bare) * 1000 / times for bare, ours in rounds)
-    floor = median(bare * 1000 / times for bare, _ in rounds) if with_target else 0.0
-    return Figure(name, added, "ms", floor, len(rounds) * times, at_most(0.1) if with_target else None)
+    floor = median(bare * 1000 / times for bare, _ in rounds) if target else 0.0
+    return Figure(name, added, "ms", floor, len(rounds) * times, target)
 
 
 def _clock(pid: int) -> float:
@@ -271,7 +318,7 @@ class _Terminal:
                 os._exit(127)
         self._output = select.poll()  # `select` takes no file above 1,023
         self._output.register(self._fd, select.POLLIN)
-        self.type("unset zle_bracketed_paste PROMPT_COMMAND; PS1='MEMD-''BENCH> '")
+        self.type(_PROMPTS[name])
 
     def close(self) -> None:
         os.kill(self._pid, signal.SIGKILL)

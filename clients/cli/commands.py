@@ -95,8 +95,8 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Integrate": {
         "mcp": ("integrate", "Serve memory to an MCP host over standard input and output."),
-        "shell": ("integrate", "Let bash or zsh report the commands you run."),
-        "plugin": ("integrate", "Print the folder of the Neovim plugin or the Node library."),
+        "shell": ("integrate", "Let bash, zsh or fish report the commands you run."),
+        "plugin": ("integrate", "Print the place of a plugin: Neovim, Emacs, VS Code, Node."),
         "spool": ("integrate", "Store captures without secrets until the daemon reads them."),
         "completion": ("integrate", "Print shell completion code."),
         "man": ("integrate", "Print the manual page."),
@@ -117,7 +117,7 @@ ALIASES = {
 """Former top-level names that still work and that no help lists: `memd show --history`, `memd maintain NAME`."""
 
 ABOUT = "One memory for every AI tool on this machine: private, fast, explainable,\ncorrectable."
-FIRST_STEPS = "First steps: `memd demo` shows memd in half a minute; `memd up` starts it."
+FIRST_STEPS = "First steps: `memd demo` shows memd in half a minute; `memd setup` guides you."
 
 
 def help_text() -> str:

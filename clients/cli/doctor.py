@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,6 +23,7 @@ import typer
 from ... import __version__
 from ...protocol.errors import DaemonDown, MemdError, by_code
 from ...protocol.places import Places
+from ...protocol.record import LIVE
 from ...protocol.reply import ModelState, Problem, StatusText
 from ...protocol.repository_folder import repository_folder
 from ...protocol.settings import SettingList
@@ -39,6 +41,8 @@ State = Literal["ok", "warning", "broken", "fixed"]
 _MARKS = {"ok": ("ok", "green"), "warning": ("!", "yellow"), "broken": ("broken", "red"), "fixed": ("fixed", "green")}
 LOW_DISK_BYTES = 500_000_000
 BACKUP_DAYS = 7
+EXACT_UP_TO = 30_000
+"""Records of a pool that are compared one by one in about 3 ms (docs/decisions/0007-graphs-are-optional.md)."""
 OFTEN, UNUSED_LISTED = 50, 50
 """The number of answers from which a record that nobody used may be wrong or too general, and most of them to count."""
 
@@ -134,6 +138,7 @@ def _check(places: Places) -> Results:
     if status:
         yield from _stores(status)
         yield from _unused(places)
+        yield from _search(places)
     yield from _spool(places, status)
     yield from _disk(places)
     yield from _service(places)
@@ -303,6 +308,29 @@ def _unused(places: Places) -> Results:
         )
         hint = f"`memd maintain unused --least {OFTEN + 1}` lists them; edit, reject or forget what does not help"
         yield _result("records", "warning", message, hint)
+
+
+def _search(places: Places) -> Results:
+    """Whether a pool is so large that it needs a graph of vectors, and hnswlib is missing."""
+    if find_spec("hnswlib"):
+        yield _ok("search", "hnswlib is installed: a graph searches a pool of more than 10,000 records")
+        return
+    try:
+        with Client(places) as client:
+            pools = client.pools().pools
+    except MemdError as error:
+        yield _result("search", "warning", error.message, error.hint)
+        return
+    sizes = [(sum(pool.counts.get(status, 0) for status in LIVE), pool.pool) for pool in pools]
+    largest, name = max(sizes, default=(0, ""))
+    if largest > EXACT_UP_TO:
+        message = (
+            f"the pool {name} has {count(largest, 'record')}; without hnswlib a question is compared with each one"
+        )
+        hint = "install memd with the extra `hnsw` (docs/INSTALL.md), then `memd down` and `memd up`"
+        yield _result("search", "warning", message, hint)
+    else:
+        yield _ok("search", f"exact, without hnswlib; that matters from {EXACT_UP_TO:,} records in a pool")
 
 
 def _days_since(at: str) -> float:

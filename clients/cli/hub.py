@@ -10,26 +10,58 @@ import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ...protocol.errors import Denied, InvalidRequest, MemdError, NotFound, Refused
-from ...protocol.hub import HubPools, PoolsAtHub, RecalledAtHub, is_hub
+from ...protocol.hub import HubPools, PoolsAtHub, RecalledAtHub
 from ...protocol.instant import from_micros
-from ...protocol.share import ShareState
+from ...protocol.share import ShareState, is_hub
 from ...protocol.shared_lines import chosen_name, is_partition
 from ..python.client import Client
 from .connection import PATIENCE_MS, reach
 from .options import here
 from .output import CommandAnswer, JsonFlag, agree, plain, plain_name, styled, wrapped
-from .share import carried, git_setting, known_share, lease_lines, pulled_lines, pushed_lines, scope_here, share_title
+from .share import (
+    Cwd,
+    Pool,
+    carried,
+    git_setting,
+    known_share,
+    lease_lines,
+    pulled_lines,
+    pushed_lines,
+    scope_here,
+    share_title,
+)
 from .wording import age, count, moment, short
 
 if TYPE_CHECKING:
     from ..exchange.carrying import Pulled, Pushed
+    from ..hub.administration import HiddenAuthor
+
+_SECTIONS = {
+    "For those who use a hub": ("join", "sync", "status", "leave"),
+    "For administrators": ("install", "serve", "grant", "grants", "revoke"),
+}
+
+
+class HubCommandGroup(TyperGroup):
+    """The commands, by audience."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for names in _SECTIONS.values() for name in names]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for title, names in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(limit=80)) for name in names])
+
 
 app = typer.Typer(
+    cls=HubCommandGroup,
     rich_markup_mode=None,
     add_completion=False,
     help="Share memory with an organisation, through a hub.",
@@ -42,8 +74,6 @@ _NEVER = (
     "transcripts and quotes; names of sessions and folders; your personal memory and that of other projects; secrets"
 )
 
-Pool = Annotated[str, typer.Option("--pool", help="The project's pool or title here, instead of the folder's.")]
-Cwd = Annotated[str | None, typer.Option("--cwd", help="The project's folder, if not the current one.")]
 Database = Annotated[
     str, typer.Option("--database", metavar="URL", envvar=DATABASE, help="The database: postgresql://USER@HOST/NAME.")
 ]
@@ -219,8 +249,9 @@ def status(as_json: JsonFlag = False) -> None:
     from ..exchange.hub_client import joined_hubs
 
     with CommandAnswer("hub status", as_json) as answer, reach(PATIENCE_MS) as client:
-        hubs, shares = joined_hubs(client.places), _hub_shares(client)
-        answer.give({"hubs": hubs, "shares": shares}, _status_lines([hub.url for hub in hubs], shares))
+        hubs, shares, left = joined_hubs(client.places), _hub_shares(client), _not_withdrawn(client)
+        lines = [*_status_lines([hub.url for hub in hubs], shares), *_not_withdrawn_lines(left)]
+        answer.give({"hubs": hubs, "shares": shares, "not_withdrawn": left}, lines)
 
 
 def _status_lines(urls: Sequence[str], shares: Sequence[ShareState]) -> Iterator[str]:
@@ -233,6 +264,12 @@ def _status_lines(urls: Sequence[str], shares: Sequence[ShareState]) -> Iterator
             yield from wrapped("no project here shares through it; `memd recall --org` asks it", "  ", "  ")
         for share in of_hub:
             yield from _share_lines(share)
+
+
+def _not_withdrawn_lines(shares: Sequence[ShareState]) -> Iterator[str]:
+    for share in shares:
+        words = f"{share_title(share)}: {plain_name(share.address)} still has {count(share.forgotten, 'line')} of yours"
+        yield from wrapped(f"{words}; repeat `memd hub leave --withdraw` in the project's folder")
 
 
 def _share_lines(share: ShareState) -> Iterator[str]:
@@ -251,6 +288,7 @@ def _share_lines(share: ShareState) -> Iterator[str]:
 
 @app.command()
 def leave(
+    url: Annotated[str, typer.Argument(metavar="[URL]", help="A hub that you only ask: https://HOST.")] = "",
     withdraw: Annotated[
         bool, typer.Option("--withdraw", help="Also take back all lines you shared, with one last push.")
     ] = False,
@@ -264,24 +302,68 @@ def leave(
     Examples:
       memd hub leave
       memd hub leave --withdraw
+      memd hub leave https://hub.example.org    # a hub that you only ask
     """
     from ..exchange.hub_client import drop_hub, split_address
 
     with CommandAnswer("hub leave", as_json) as answer, reach(PATIENCE_MS) as client:
+        if url:
+            base = _leave_asked(client, url, withdraw=withdraw)
+            answer.give({"hub": base}, wrapped(f"{plain_name(base)} is asked no more, and memd has no pass for it"))
+            return
         scope = None if pool else scope_here(client, here(cwd))
         share = known_share(client, scope.pool if scope else pool)
         if share is None or not is_hub(share.address):
             raise NotFound("this project is not shared through a hub", hint="`memd hub status` lists those that are")
         state = client.close_share(share.pool, withdraw=withdraw)
         lines = wrapped(f"{share_title(state)} is no longer shared; others keep what they have")
-        if withdraw:
-            with carried(client, state, cwd, as_json=as_json) as carry:
-                lines = [f"{share_title(state)} is withdrawn", *pushed_lines(carry.push())]
-        state = client.note_lease(share.pool, "", 0)
-        url = split_address(share.address)[0]
-        if not any(other.address.startswith(f"hub+{url}/") for other in _hub_shares(client)):
-            drop_hub(client.places, url)
+        try:
+            if withdraw:
+                with carried(client, state, cwd, as_json=as_json) as carry:
+                    lines = [f"{share_title(state)} is withdrawn", *pushed_lines(carry.push())]
+        except MemdError as error:
+            error.message = f"the hub still has your lines: {error.message}"
+            error.hint = _NOT_WITHDRAWN
+            raise
+        finally:  # a push renews the lease
+            state = client.note_lease(share.pool, "", 0)
+        base = split_address(share.address)[0]
+        if not _uses(client, base):
+            drop_hub(client.places, base)
         answer.give(state, lines)
+
+
+_NOT_WITHDRAWN = (
+    "sharing has ended, and what others share there can't be read here any more; repeat `memd hub leave --withdraw` to"
+    " take your lines back (if the hub refuses your pass, get a new one first: memd hub join URL --pass-file FILE)"
+)
+
+
+def _uses(client: Client, url: str) -> bool:
+    """Whether a project is shared through a hub, or still has to be withdrawn from it."""
+    shares = (*_hub_shares(client), *_not_withdrawn(client))
+    return any(share.address.startswith(f"hub+{url}/") for share in shares)
+
+
+def _not_withdrawn(client: Client) -> list[ShareState]:
+    """Return the projects whose lines a hub still has although the user withdrew them."""
+    shares = client.shares([]).shares
+    return [share for share in shares if is_hub(share.address) and share.withdrawn and share.forgotten]
+
+
+def _leave_asked(client: Client, url: str, *, withdraw: bool) -> str:
+    """Forget a hub that no project is shared through; return its URL. Raises InvalidRequest, Denied."""
+    from ..exchange.hub_client import drop_hub, joined_hub, split_address
+
+    base, at_hub = split_address(url)
+    joined_hub(client.places, base)
+    if at_hub or withdraw or _uses(client, base):
+        raise InvalidRequest(
+            f"{base} carries a project, or its pool is named",
+            hint="in the project's folder, `memd hub leave` stops sharing it; a hub that you only ask has no pool here",
+        )
+    drop_hub(client.places, base)
+    return base
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------
@@ -311,7 +393,7 @@ def org_lines(answers: dict[str, RecalledAtHub]) -> Iterator[str]:
             yield from wrapped(plain(hit.text), "   ", f"{number}. ")
             said = f" · {hit.said}" if hit.said else ""
             disputed = " · another author says that this is wrong" if hit.disputed else ""
-            words = f"{plain_name(hit.author)} in {plain_name(hit.pool)}{said}{disputed}"
+            words = f"{plain_name(hit.author)} in {plain_name(hit.pool)}{said}{disputed} · signature not checked"
             yield from (styled(line, "dim") for line in wrapped(words, "   ", "   "))
         if not recalled.hits:
             yield "nothing found"
@@ -420,19 +502,23 @@ def grant(
     with CommandAnswer("hub grant", as_json) as answer, _installed():
         from ..hub import administration
 
-        until = administration.until_after(days)
+        url, until = _database(database), administration.until_after(days)
+        if key and Path(key).exists():
+            administration.signing_key(Path(key))  # a wrong file is told before anything is granted
+        now = administration.grant(url, subject, pool, until, new_pools=new_pool)
         signer, is_new = administration.signing_key(Path(key)) if key else (None, False)
-        administration.grant(_database(database), subject, pool, until, new_pools=new_pool)
-        token = administration.issue(signer, subject, pool, until) if signer else ""
-        if is_new:
-            answer.warn(f"made the key {key}; put {administration.public_file(Path(key))} into the folder of --keys")
+        token = administration.issue(signer, subject, pool, until, now) if signer else ""
+        public = str(administration.public_file(Path(key))) if is_new else ""
+        if public:
+            answer.warn(f"made the key {key}; copy {public} into the folder of `memd hub serve --keys`")
         data = {"subject": subject, "pools": pool, "until": until.isoformat(timespec="seconds"), "pass": token}
+        data["public_key"] = public
         answer.give(data, [token] if token else [f"{subject} may use {', '.join(pool)} until {data['until']}"])
 
 
 @app.command()
 def grants(database: Database = "", as_json: JsonFlag = False) -> None:
-    """List who may use which pool, and until when.
+    """List who may use which pool until when, and hidden authors.
 
     \b
     Example:
@@ -441,22 +527,37 @@ def grants(database: Database = "", as_json: JsonFlag = False) -> None:
     with CommandAnswer("hub grants", as_json) as answer, _installed():
         from ..hub import administration
 
-        rows = administration.grants(_database(database))
+        url = _database(database)
+        rows, hidden = administration.grants(url), administration.hidden(url)
         data = [{"subject": row.subject, "pool": row.pool, "until": row.until.isoformat()} for row in rows]
         lines = [f"{plain_name(row.subject)}  {row.pool}  until {moment(row.until.isoformat())}" for row in rows]
-        answer.give({"grants": data}, lines or ["nobody may use any pool: memd hub grant SUBJECT --pool POOL"])
+        lines = lines or ["nobody may use any pool: memd hub grant SUBJECT --pool POOL"]
+        fields = ("partition", "subject", "name", "pool")
+        told = [{**{name: getattr(row, name) for name in fields}, "at": row.at.isoformat()} for row in hidden]
+        answer.give({"grants": data, "hidden": told}, [*lines, *_hidden_lines(hidden)])
+
+
+def _hidden_lines(authors: Sequence[HiddenAuthor]) -> Iterator[str]:
+    if authors:
+        yield styled("hidden from everybody", "bold")
+    for row in authors:
+        place = f" in {row.pool}" if row.pool else ""
+        who = f"{plain_name(row.name)}, put by {plain_name(row.subject)}{place}" if row.subject else "no lines here"
+        yield f"{row.partition}  {who}  since {moment(row.at.isoformat())}"
 
 
 @app.command()
 def revoke(
     who: Annotated[str, typer.Argument(help="A subject, or a partition whose lines nobody is to see.")],
-    pool: Annotated[list[str] | None, typer.Option("--pool", help="End only this grant; repeatable.")] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Also hide what the subject shared.")] = False,
+    pool: Annotated[list[str] | None, typer.Option("--pool", help="Only in this pool; repeatable.")] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Also hide what the subject shared there.")] = False,
     back: Annotated[bool, typer.Option("--back", help="Show a partition again.")] = False,
     database: Database = "",
     as_json: JsonFlag = False,
 ) -> None:
     """End somebody's access, or hide an author. It holds from the next request on.
+
+    Passes that the subject got before stay ended, also after a new grant.
 
     \b
     Examples:
@@ -474,7 +575,7 @@ def revoke(
             answer.give({"partition": who, "changed": is_changed}, [f"{who} {what}"])
             return
         ended = administration.revoke_subject(url, who, pool or ())
-        partitions = administration.partitions_of(url, who) if lines else []
+        partitions = administration.partitions_of(url, who, pool or ()) if lines else []
         for partition in partitions:
             administration.withhold(url, partition)
         if not ended and not partitions:

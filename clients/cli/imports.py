@@ -1,7 +1,8 @@
 """`memd import` reads files of other tools, sends them to the daemon and accounts for every line (P-12).
 
 It imports nothing that the user did not name or confirm. Importing again changes nothing, so the remedy for an
-interrupted import is to run it again (W13). Discovery lists files and opens none.
+interrupted import is to run it again (W13). Discovery reads no more of a file than its head, and counts the sessions in
+a database.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,7 +20,7 @@ import typer
 
 from ...protocol.errors import InvalidRequest
 from ..importers.agent_files import (
-    AGENTS,
+    IMPORTABLE,
     MARKDOWN,
     agent_named,
     find,
@@ -28,14 +29,15 @@ from ..importers.agent_files import (
     output_limit,
     reader,
 )
-from ..importers.cursors import Cursors
+from ..importers.cursors import Cursors, stamp
 from ..importers.delivery import Imported, ImportSource, Sent, hand_over, look
+from ..importers.overview import overview
 from ..importers.transcript import Malformed, changed_at
-from ..python.client import places_here
+from ..python.client import Client, places_here
 from .connection import PATIENCE_MS, deliver, reach
 from .options import here, path
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
-from .progress import Bar, wait_until_distilled
+from .progress import Bar, FileProgress, duration, wait_until_distilled
 from .wording import count, pool_argument, pool_name, size, status_counts
 
 app = typer.Typer(
@@ -86,12 +88,16 @@ class FoundFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of one agent."""
+    """The files of one agent. Of those that are not imported as they are: `sessions`, `projects` as far as they are
+    known, and `seconds`, about how long an import takes until all is processed."""
 
     agent: str
     title: str
     folder: str
     files: tuple[FoundFile, ...] = ()
+    sessions: int = 0
+    projects: int = 0
+    seconds: int = 0
 
     def number(self, state: State) -> int:
         """The number of files in that state."""
@@ -131,18 +137,19 @@ def everything(
         ]
         if not yes or not files:
             answer.give(Discovery(agents=agents), _discovery_lines(agents))
-        if not files or not (yes or _agreed(len(files), as_json)):
+        if not files or not (yes or _agreed(agents, as_json)):
             return
-        run(answer, [_source(name, file, "", cursors, dry_run) for name, file in files], dry_run, no_wait)
+        run(answer, [import_source(name, file, "", cursors, dry_run) for name, file in files], dry_run, no_wait)
 
 
-def _agreed(number: int, as_json: bool) -> bool:
+def _agreed(agents: Sequence[AgentFiles], as_json: bool) -> bool:
     """Whether the user agrees; without a terminal nothing is imported."""
     if as_json or not sys.stdin.isatty():
         if not as_json:
             say(["", "nothing was imported: add --yes, and --agent NAME to select one agent"])
         return False
-    return typer.confirm(f"\nImport {count(number, 'file')}?", default=False, err=True)
+    sessions, seconds = (sum(getattr(agent, name) for agent in agents) for name in ("sessions", "seconds"))
+    return typer.confirm(f"\nImport {count(sessions, 'session')}, about {duration(seconds)}?", default=False, err=True)
 
 
 _SESSION_HELP = {
@@ -175,6 +182,47 @@ _SESSION_HELP = {
       memd import gemini ~/.gemini/tmp --dry-run
       memd import gemini session-2026-03-04T10-00-1a2b3c4d.json --cwd ~/src/orchard
     """,
+    "opencode": """Import sessions of opencode. Repeating it imports only changed sessions.
+
+    \b
+    Examples:
+      memd import opencode ~/.local/share/opencode --dry-run
+      memd import opencode opencode.db
+    """,
+    "cline": """Import tasks of Cline and Roo Code. Repeating it imports only new turns.
+
+    \b
+    Examples:
+      memd import cline ~/.cline/data/sessions --dry-run
+      memd import cline ~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks
+    """,
+    "cursor": """Import conversations of Cursor. Repeating it imports only new turns.
+
+    It reads the transcripts of agents, and the editor's database without a lock. Conversations of cursor-agent without
+    a transcript are not read, since the format of their store is unknown.
+
+    \b
+    Examples:
+      memd import cursor ~/.cursor/projects --dry-run
+      memd import cursor ~/.config/Cursor/User/globalStorage/state.vscdb
+    """,
+    "aider": """Import chats of aider. It keeps them in each project: name projects, or a folder of many.
+
+    \b
+    Examples:
+      memd import aider ~/work
+      memd import aider ~/src/orchard/.aider.chat.history.md --dry-run
+    """,
+    "specstory": """Import sessions that SpecStory saved in a project. Name projects, or a folder of many.
+
+    A session that its own agent still has on this machine is left to the importer of that agent. So is a file that git
+    has from another author.
+
+    \b
+    Examples:
+      memd import specstory ~/work --dry-run
+      memd import specstory ~/src/orchard/.specstory/history
+    """,
 }
 
 
@@ -190,12 +238,12 @@ def _session_command(name: str) -> Callable[..., None]:
         as_json: JsonFlag = False,
     ) -> None:
         with CommandAnswer(f"import {name}", as_json) as answer:
-            agent = AGENTS[name]
+            agent = IMPORTABLE[name]
             found = find(paths, agent.patterns, agent.example)
             files = _required(found, "session file", f"{agent.title} keeps them in {agent.example}", found.outside)
             folder = here(cwd) if cwd is not None else ""
             cursors = Cursors(places_here().state)
-            sources = [_source(name, file, folder, cursors, dry_run) for file in files]
+            sources = [import_source(name, file, folder, cursors, dry_run) for file in files]
             run(answer, sources, dry_run, no_wait, whole, not_followed=found.outside)
 
     return import_sessions
@@ -230,7 +278,7 @@ def markdown(
         found = find_markdown(paths, include or (), exclude or ())
         files = _required(found, "Markdown file", "Markdown files end in .md", found.outside)
         cursors = Cursors(places_here().state)
-        sources = [_source(MARKDOWN, file, "", cursors, dry_run) for file in files]
+        sources = [import_source(MARKDOWN, file, "", cursors, dry_run) for file in files]
         run(answer, sources, dry_run, no_wait, not_followed=found.outside)
 
 
@@ -295,7 +343,8 @@ def _required(files: Sequence[Path], noun: str, hint: str, outside: Sequence[Pat
     return files
 
 
-def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> ImportSource:
+def import_source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> ImportSource:
+    """A file of an agent as a source of an import; `cwd`: the project's folder, "" for the one in the file."""
     limit = 0 if dry_run or name == MARKDOWN else _output_limit()
     return ImportSource(name, path, reader(name, path, cwd, cursors, dry_run=dry_run, output_limit=limit))
 
@@ -330,8 +379,7 @@ def run(
         return
     with reach(PATIENCE_MS) as client:
         before = client.status().records
-        with Bar(len(sources), "reading and sending", answer.as_json or len(sources) == 1) as bar:
-            files = tuple(_stepped(hand_over(client, source, cursors), bar) for source in sources)
+        files = sent_files(client, answer, sources, cursors)
         deliver(client, answer)
         if not answer.as_json:
             say(report_lines(files, dry_run=False))
@@ -344,6 +392,41 @@ def run(
         led_to = difference(before, client.status().records)
         result = ImportReport(files=files, not_followed=links, dry_run=False, pending=pending, led_to=led_to)
         answer.give(result, _outcome_lines(files, led_to, pending))
+
+
+def sent_files(
+    client: Client, answer: CommandAnswer, sources: Sequence[ImportSource], cursors: Cursors
+) -> tuple[Imported, ...]:
+    """Send each source, note which files of an import are done, and tell how to go on with one that broke off. The
+    daemon processes them later."""
+    named = [source.path for source in sources if source.keeps]
+    broken_off = cursors.begin(named, datetime.now(UTC).isoformat()) if named else None
+    if broken_off:
+        done, total = broken_off
+        answer.warn(f"continues an import that broke off: {done:,} of {count(total, 'file')} are done")
+    files: list[Imported] = []
+    with FileProgress([_size_of(source.path) for source in sources], answer.as_json) as progress:
+        try:
+            for source in sources:
+                progress.begin(str(source.path))
+                files.append(hand_over(client, source, cursors, progress.part))
+                progress.finish()
+        except KeyboardInterrupt:
+            answer.warn(
+                f"stopped after {progress.finished:,} of {count(len(sources), 'file')}; what was sent is saved: "
+                "run the same command again to continue"
+            )
+            raise
+    if named:
+        cursors.end()
+    return tuple(files)
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return stamp(path)[0]
+    except OSError:
+        return 0
 
 
 def _stepped(done: Imported, bar: Bar) -> Imported:
@@ -374,12 +457,14 @@ def discover(
 ) -> tuple[AgentFiles, ...]:
     """The importable files of each agent, or of the agents in `only`."""
     agents: list[AgentFiles] = []
-    for agent in AGENTS.values():
+    for agent in IMPORTABLE.values():
         if not only or agent.name in only:
-            folder = agent.folder(environment)
-            paths: Sequence[Path] = find([folder], agent.patterns, agent.example) if folder.is_dir() else ()
-            files = _found_files(paths, cursors)
-            agents.append(AgentFiles(agent=agent.name, title=agent.title, folder=str(folder), files=files))
+            places = agent.places(environment)
+            folder = places[0] if places else agent.folder(environment)
+            files = _found_files(find(places, agent.patterns, agent.example), cursors)
+            waiting = [(Path(file.path), file.size_bytes) for file in files if file.state != "imported"]
+            counts = overview(agent.name, waiting)._asdict()
+            agents.append(AgentFiles(agent=agent.name, title=agent.title, folder=str(folder), files=files, **counts))
     if not only or MARKDOWN in only:
         files = _found_files(instructions(environment, cwd), cursors)
         agents.append(AgentFiles(agent=MARKDOWN, title="instructions for agents", folder=str(cwd), files=files))
@@ -390,15 +475,15 @@ def _found_files(paths: Sequence[Path], cursors: Cursors) -> tuple[FoundFile, ..
     files: list[FoundFile] = []
     for file in paths:
         try:
-            status = file.stat()
+            status, written = file.stat(), stamp(file)
         except OSError:
             continue  # it was removed while this listed it
         cursor = cursors.get(file)
         state: State = "new" if cursor is None else "grown"
-        if cursor and (cursor.size, cursor.mtime_ns) == (status.st_size, status.st_mtime_ns):
+        if cursor and (cursor.size, cursor.mtime_ns) == written:
             state = "imported"
         changed = changed_at(status).astimezone(UTC).isoformat()
-        files.append(FoundFile(path=str(file), size_bytes=status.st_size, changed_at=changed, state=state))
+        files.append(FoundFile(path=str(file), size_bytes=written[0], changed_at=changed, state=state))
     return tuple(files)
 
 
@@ -418,6 +503,9 @@ def _discovery_lines(agents: Sequence[AgentFiles]) -> Iterator[str]:
             "imported": agent.number("imported"),
         }
         yield "  " + ", ".join(f"{number:,} {state}" for state, number in numbers.items() if number)
+        if agent.sessions:
+            projects = f"{count(agent.projects, 'project')}, " if agent.projects else ""
+            yield f"  to import: {count(agent.sessions, 'session')}, {projects}about {duration(agent.seconds)}"
         if agent.agent == MARKDOWN:
             for file in agent.files:
                 yield from wrapped(f"{plain_name(file.path)} ({file.state})", "    ", "  ")

@@ -11,14 +11,14 @@ import msgspec
 import typer
 
 from ... import __version__
-from ...protocol.errors import MemdError
+from ...protocol.errors import MemdError, StoreError
 from .output import CommandAnswer, JsonFlag
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 shell_app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="Let bash or zsh report the commands you run. memd stores command, exit status, duration and folder.",
+    help="Let bash, zsh or fish report the commands you run. memd stores command, exit status, duration and folder.",
     epilog="A command that starts with a space is never reported, nor one that matches MEMD_SHELL_IGNORE='ls*:cd*'.",
 )
 app.add_typer(shell_app, name="shell")
@@ -29,9 +29,10 @@ TOOLS_ON_REQUEST = ("ingest", "rank", "reflect", "skills")
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `plugin`."""
+    """Of `plugin`. `file`: what the editor installs, "" where it takes the folder."""
 
     folder: str
+    file: str = ""
 
 
 @app.command()
@@ -59,21 +60,46 @@ def mcp(
 
 @app.command()
 def plugin(
-    program: Annotated[Literal["nvim", "node"], typer.Argument(help="nvim or node.")], as_json: JsonFlag = False
+    program: Annotated[Literal["nvim", "emacs", "node", "vscode"], typer.Argument(help="nvim, emacs, node or vscode.")],
+    as_json: JsonFlag = False,
 ) -> None:
-    """Print the folder of the Neovim plugin or the Node library.
+    """Print the place of a plugin: Neovim, Emacs, VS Code, Node.
+
+    For VS Code, memd writes the extension's file into its state folder and prints its path.
 
     \b
     Examples:
+      code --install-extension "$(memd plugin vscode)"
       mkdir -p ~/.local/share/nvim/site/pack/memd/start
       ln -s "$(memd plugin nvim)" ~/.local/share/nvim/site/pack/memd/start/memd
+      echo "(add-to-list 'load-path \"$(memd plugin emacs)\") (require 'memd)" >> ~/.emacs
       npm install "$(memd plugin node)"
     """
-    from .. import node, nvim
+    from .. import emacs, node, nvim, vscode
 
+    folders = {"nvim": nvim.FOLDER, "emacs": emacs.FOLDER, "node": node.FOLDER, "vscode": vscode.FOLDER}
     with CommandAnswer("plugin", as_json) as answer:
-        folder = str(nvim.FOLDER if program == "nvim" else node.FOLDER)
-        answer.give(Plugin(folder=folder), [folder])
+        folder, file = str(folders[program]), _vsix() if program == "vscode" else ""
+        answer.give(Plugin(folder=folder, file=file), [file or folder])
+
+
+def _vsix() -> str:
+    """Write the extension for VS Code and the path of this program, which it starts; return the extension's path.
+    Raises MemdError."""
+    from ..python.client import places_here
+    from ..python.folder import make_private
+    from ..service import program
+    from ..vscode.vsix_file import write_vsix
+
+    folder = places_here().state / "vscode"
+    try:
+        make_private(folder)
+        command = program()
+        if len(command) == 1:  # else there is no script `memd`
+            (folder / "program").write_text(command[0] + "\n", encoding="utf-8")
+        return str(write_vsix(folder))
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}", hint="free some space, or see the folder's mode") from error
 
 
 class Spooled(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,15 +151,20 @@ def shell() -> None:
 
 
 @shell_app.command()
-def init(shell: Annotated[Literal["bash", "zsh"], typer.Argument(help="bash (5 or later) or zsh.")]) -> None:
+def init(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], typer.Argument(help="bash (5 or later), zsh or fish (3.6 or later).")
+    ],
+) -> None:
     """Print the code that the shell must load. Ctrl-X k searches memory for the text you typed.
 
-    MEMD_SHELL_KEY changes that key.
+    MEMD_SHELL_KEY changes that key. `memd setup shell` does the whole job, and a new shell starts faster with it.
 
     \b
     Examples:
       echo 'source <(memd shell init bash)' >> ~/.bashrc
       echo 'source <(memd shell init zsh)' >> ~/.zshrc
+      echo 'memd shell init fish | source' >> ~/.config/fish/config.fish
       memd shell init zsh > ~/.memd.zsh    # loading this file is faster
     """
     from ..python.client import places_here

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
@@ -13,10 +15,12 @@ import typer
 from ...protocol.errors import by_code
 from ...protocol.reply import JobState
 from ..python.client import Client
-from .output import CommandAnswer, is_watched, plain, shortened, width
+from .output import CommandAnswer, is_watched, plain, plain_name, shortened, width
 from .wording import count
 
 STALLED_S = 60.0
+LINES = 40
+"""Most lines of progress where no terminal shows a bar."""
 _POLL_S = 0.1
 
 
@@ -38,6 +42,70 @@ class Bar:
         """Advance by so many steps."""
         if self._shown and steps > 0:
             self._shown.update(steps)
+
+
+class FileProgress:
+    """The progress over files by their sizes, on standard error: on a terminal a bar with the file's name and the time
+    left, elsewhere lines, at most `LINES` of them. One file alone gets no line."""
+
+    def __init__(self, sizes: Sequence[int], hidden: bool = False) -> None:
+        self._sizes, self._number = [max(1, size_bytes) for size_bytes in sizes], 0
+        self._total, self._done, self._shown_bytes = sum(self._sizes), 0, 0
+        self._is_plain = not hidden and not is_watched() and len(sizes) > 1
+        self._name = ""
+        hidden = hidden or not sizes or not is_watched()
+        self._bar: Any = nullcontext()
+        if not hidden:
+            self._bar = typer.progressbar(
+                length=self._total, label="importing", item_show_func=lambda _: self._name, file=sys.stderr
+            )
+
+    def __enter__(self) -> FileProgress:
+        self._shown, self._started = self._bar.__enter__(), time.monotonic()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.__exit__(kind, error, at)
+
+    @property
+    def finished(self) -> int:
+        """How many files are finished."""
+        return self._number
+
+    def begin(self, path: str) -> None:
+        """Show the file that comes next."""
+        number, count_of_files = self._number + 1, len(self._sizes)
+        self._name = shortened(f"{number} of {count_of_files}: {plain_name(path)}", max(20, width() - 50))
+        self.part(0)
+        every = -(-count_of_files // LINES)
+        if self._is_plain and (number - 1) % every == 0:
+            print(f"memd: importing {number} of {count_of_files}: {plain_name(path)}{self._left()}", file=sys.stderr)
+
+    def part(self, part: float) -> None:
+        """Show that this part of the file is done, from 0 to 1."""
+        done = self._done + int(self._sizes[self._number] * part)
+        if self._shown:
+            self._shown.update(max(0, done - self._shown_bytes))
+            self._shown_bytes = max(done, self._shown_bytes)
+
+    def finish(self) -> None:
+        """Show that the file is done."""
+        self.part(1)
+        self._done += self._sizes[self._number]
+        self._number += 1
+
+    def _left(self) -> str:
+        if not self._done:
+            return ""
+        elapsed = time.monotonic() - self._started
+        return f", about {duration(elapsed * (self._total - self._done) / self._done)} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a time for people: `40 s`, `3 min`, `2 h`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{round(seconds / 3600)} h"
 
 
 class Ticker:
@@ -84,13 +152,16 @@ def wait_for_job(client: Client, started: JobState, answer: CommandAnswer) -> Jo
     return state
 
 
-def wait_until_distilled(client: Client, answer: CommandAnswer, stalled_s: float = STALLED_S) -> int:
-    """Wait until no capture is pending, or none was processed for `stalled_s` seconds; the number still pending."""
+def wait_until_distilled(
+    client: Client, answer: CommandAnswer, stalled_s: float = STALLED_S, longest_s: float = math.inf
+) -> int:
+    """Wait until no capture is pending, none was processed for `stalled_s` seconds, or `longest_s` seconds have passed;
+    the number still pending."""
     pending = start = client.distil().pending
-    moved = time.monotonic()
+    moved = started = time.monotonic()
     failures = len(client.status().failures)
     with Bar(start, "processing", answer.as_json) as bar:
-        while pending:
+        while pending and time.monotonic() - started < longest_s:
             time.sleep(_POLL_S)
             status = client.status()
             if status.pending < pending:

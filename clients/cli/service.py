@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Thread
 from typing import Annotated
@@ -69,25 +69,32 @@ def up(
         os.execve(command[0], command, launch.daemon_environment(os.environ))
     with CommandAnswer("up", as_json) as answer:
         places = places_here()
-        before = launch.answering(places)
-        replaced = before.version if before and (before.is_removed or is_older(before.version)) else ""
-        if before and before.is_removed:
-            answer.warn(f"someone removed {before.data_dir} while memd ran: it starts with the files that remain")
-        if replaced:
-            stop(places)
-        if not before or replaced:
-            start(places, answer)
+        result, status = started(places, answer)
+        answer.give(result, [_up_line(result, status)])
         with Client(places) as client:
-            status = client.status()
-            result = Up(
-                was_running=before is not None,
-                replaced=replaced,
-                pid=status.pid,
-                version=status.version,
-                data_dir=status.data_dir,
-            )
-            answer.give(result, [_up_line(result, status)])
             deliver(client, answer)
+
+
+def started(places: Places, answer: CommandAnswer) -> tuple[Up, StatusText]:
+    """Start the daemon unless one of this version runs, and return its status. Raises what `launch.start` raises."""
+    before = launch.answering(places)
+    replaced = before.version if before and (before.is_removed or is_older(before.version)) else ""
+    if before and before.is_removed:
+        answer.warn(f"someone removed {before.data_dir} while memd ran: it starts with the files that remain")
+    if replaced:
+        stop(places)
+    if not before or replaced:
+        start(places, answer)
+    with Client(places) as client:
+        status = client.status()
+    result = Up(
+        was_running=before is not None,
+        replaced=replaced,
+        pid=status.pid,
+        version=status.version,
+        data_dir=status.data_dir,
+    )
+    return result, status
 
 
 def _up_line(result: Up, status: StatusText) -> str:
@@ -170,31 +177,38 @@ def install(
       memd service install --dry-run    # the files it would write
     """
     with CommandAnswer("service install", as_json) as answer:
-        if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
-            hint = "run it as the user who owns the memory"
-            raise Refused("memd can't be a service of root", hint=hint)
         places = places_here()
         manager = service(places, os.environ)
         files = manager.files()
-        texts = {str(file.path): file.text for file in files}
         if dry_run:
             lines = [line for file in files for line in (styled(f"# {file.path}", "bold"), *file.text.splitlines(), "")]
+            texts = {str(file.path): file.text for file in files}
             answer.give(Installed(files=texts, written=(), running=False), lines)
             return
-        written: list[str] = []
-        for file in files:
-            if not file.is_there():
-                _write(file.path, file.text)
-                written.append(str(file.path))
-        running = manager.reachable()
-        if running:
-            launch.stop(places)  # a daemon started by hand holds the lock of the home
-            if problem := manager.enable():
-                raise Unavailable(
-                    f"the service does not start: {problem}",
-                    hint="see `memd service status` and `memd logs`, or start it with `memd up`",
-                )
-        answer.give(Installed(files=texts, written=tuple(written), running=running), _install_lines(written, running))
+        installed = installed_service(places)
+        answer.give(installed, _install_lines(installed.written, installed.running))
+
+
+def installed_service(places: Places) -> Installed:
+    """Write the files of the service, and run and enable it if a manager answers. Raises Refused, Unavailable."""
+    if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
+        raise Refused("memd can't be a service of root", hint="run it as the user who owns the memory")
+    manager = service(places, os.environ)
+    files = manager.files()
+    written: list[str] = []
+    for file in files:
+        if not file.is_there():
+            _write(file.path, file.text)
+            written.append(str(file.path))
+    running = manager.reachable()
+    if running:
+        launch.stop(places)  # a daemon started by hand holds the lock of the home
+        if problem := manager.enable():
+            raise Unavailable(
+                f"the service does not start: {problem}",
+                hint="see `memd service status` and `memd logs`, or start it with `memd up`",
+            )
+    return Installed(files={str(file.path): file.text for file in files}, written=tuple(written), running=running)
 
 
 def _write(path: Path, text: str) -> None:
@@ -209,7 +223,7 @@ def _write(path: Path, text: str) -> None:
         ) from error
 
 
-def _install_lines(written: list[str], running: bool) -> Iterator[str]:
+def _install_lines(written: Sequence[str], running: bool) -> Iterator[str]:
     yield from (f"wrote {path}" for path in written)
     if not written:
         yield "already installed"

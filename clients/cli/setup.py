@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from ...protocol.errors import Refused
-from ...protocol.places import Places
-from ..hooks.edits import FileEdit, diff
-from ..hooks.hosts import HOOKED, TITLES, HostOptions, Hosts, HostState
+from ...protocol.errors import MemdError, Refused
+from ...protocol.places import Places, why_disabled
+from ..hooks import shell_setup
+from ..hooks.agent_host import HostOptions
+from ..hooks.hosts import REFLECTING, TITLES, Hosts, HostState, host_named
 from ..python import launch
 from ..python.client import places_here
+from .host_changes import HostChange, changed, connect
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 from .service import remove, stop
 from .wording import reflecting
@@ -28,15 +30,10 @@ Reflects = Annotated[
     bool | None,
     typer.Option("--reflect/--no-reflect", help="Ask the agent once a session what lasts of it.", show_default=False),
 ]
+SHOWN_LINES = 60
+"""Of the diff of one file."""
+
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes and make none.")]
-
-
-class HostChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The diff of each file that was, or would be, changed for a host, and the host's state afterwards."""
-
-    host: str
-    files: dict[str, list[str]]
-    state: HostState
 
 
 class HostChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,39 +44,80 @@ class HostChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @app.command()
-def setup(names: Names = None, reflect: Reflects = None, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
+def setup(
+    names: Names = None,
+    reflect: Reflects = None,
+    dry_run: DryRun = False,
+    lists: Annotated[bool, typer.Option("--list", help="List the agents and their state; ask nothing.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Without a name: take every default and ask nothing.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Connect memd to an agent on this machine.
 
     The agent then receives the profile with every turn and gets tools to recall and remember; memd captures its
-    sessions. Without a name, the command lists the agents and their state. Other MCP hosts can run `memd mcp`.
+    sessions. Other MCP hosts can run `memd mcp`.
+
+    Without a name, at a terminal, the command is a guided start: it starts memd, connects agents, imports earlier
+    sessions, shows the profile and installs the service. Enter takes the default of each step; running it again goes
+    on. Elsewhere, and with --list, it lists the agents and their state.
 
     With --reflect, memd asks the agent once in a longer session what lasts of it: a title, decisions and lessons as
     quotes, unfinished work. The answer costs tokens of your model; `memd session show` counts them. Without it, you ask
     by /memd:reflect. memd remembers the choice. Codex and Gemini CLI get that command alone.
 
+    `memd setup shell` is for bash, zsh and fish: they report the commands you run and complete `memd`, and `man memd`
+    works. `all` leaves the shells out.
+
     \b
     Examples:
-      memd setup                    # list the agents on this machine
+      memd setup                    # guided start at a terminal
+      memd setup --yes              # the same with all defaults, for a script
+      memd setup --list             # list the agents on this machine
       memd setup claude-code --dry-run
       memd setup claude-code --reflect
       memd setup all
+      memd setup shell
     """
     with CommandAnswer("setup", as_json) as answer:
         hosts = Hosts(places_here(), os.environ)
         if not names:
+            plain_run = lists or dry_run or reflect is not None or why_disabled(os.environ, places_here())
+            at_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+            if (yes or at_terminal) and not plain_run:
+                from .guided_setup import GuidedStart
+
+                GuidedStart(answer, hosts, asks=not yes).run()
+                return
             states = [hosts.state(name) for name in TITLES]
             answer.give(states, _listed(states))
             return
-        chosen = _chosen(hosts, names, lambda state: state.is_here)
+        chosen = _chosen(hosts, names, lambda state: state.is_here and state.name != shell_setup.NAME)
         options = None if reflect is None else HostOptions(reflects=reflect)
         done: list[HostChange] = []
+        failures: dict[str, MemdError] = {}
         for name in chosen:
-            own = options if name in HOOKED or "all" not in names else None
-            apply = None if dry_run else partial(hosts.set_up, options=own)
-            done.append(_changed(hosts, name, hosts.edits(name, own), apply))
-        answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))
+            own = options if name in REFLECTING or "all" not in names else None
+            try:
+                done.append(connect(hosts, name, own, dry_run))
+            except MemdError as error:
+                failures[name] = error
+        if done or not failures:
+            answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))
         if not dry_run and done and not launch.answering(places_here(), 500):
             answer.warn("memd is not running: start it with `memd up`; until then agents work without memory")
+        if failures:
+            raise _failure(failures)
+
+
+def _failure(failures: dict[str, MemdError]) -> MemdError:
+    """The error of the first host that failed; of several, with the message of each."""
+    first, *others = failures.values()
+    if not others:
+        return first
+    messages = "; ".join(f"{TITLES.get(name, name)}: {error.message}" for name, error in failures.items())
+    return type(first)(messages, hint=first.hint)
 
 
 @app.command()
@@ -94,42 +132,33 @@ def unsetup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = Fa
     with CommandAnswer("unsetup", as_json) as answer:
         hosts = Hosts(places_here(), os.environ)
         chosen = _chosen(hosts, names or ["all"], lambda state: state.is_set_up)
-        done = [_changed(hosts, name, hosts.restoring(name), None if dry_run else hosts.take_out) for name in chosen]
+        done = [changed(hosts, name, hosts.restoring(name), None if dry_run else hosts.take_out) for name in chosen]
         answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "removed from"))
 
 
 def _chosen(hosts: Hosts, names: Sequence[str], wanted: Callable[[HostState], bool]) -> list[str]:
     if "all" not in names:
+        for name in names:
+            host_named(name)
         return list(dict.fromkeys(names))
     return [name for name in TITLES if wanted(hosts.state(name))]
 
 
-def _changed(
-    hosts: Hosts, name: str, edits: list[FileEdit], apply: Callable[[str, list[FileEdit]], object] | None
-) -> HostChange:
-    """The change of a host's files; `apply` makes it, None is a dry run."""
-    if apply:
-        apply(name, edits)
-    files = {str(edit.path): list(diff(edit)) for edit in edits if edit.is_change}
-    return HostChange(host=name, files=files, state=hosts.state(name))
-
-
 def _listed(states: Sequence[HostState]) -> Iterator[str]:
+    elsewhere = [state.name for state in states if not (state.is_here or state.is_set_up)]
     for state in states:
-        how = (
-            f"set up{reflecting(state.reflects)}"
-            if state.is_set_up
-            else "not set up"
-            if state.is_here
-            else "not on this machine"
-        )
+        if state.name in elsewhere:
+            continue
+        how = f"set up{reflecting(state.reflects)}" if state.is_set_up else "not set up"
         condition = styled(plain(state.problem) or how, "yellow" if state.problem else "dim")
         yield f"{styled(f'{state.name:<12}', 'bold')} {state.title:<12} {condition}"
         if state.note and state.is_set_up:
             yield from wrapped(plain(state.note), " " * 13)
-        if state.hint and (state.is_here or state.problem):
+        if state.hint:
             yield f"{'':<12} run `{plain(state.hint)}`"
     yield ""
+    if elsewhere:
+        yield from wrapped(f"not found on this machine: {', '.join(elsewhere)}", "  ", "")
     yield "other MCP hosts: configure them to run `memd mcp`"
 
 
@@ -138,9 +167,11 @@ def _change_lines(done: Sequence[HostChange], dry_run: bool, outcome: str) -> It
         yield "nothing to do: name an agent, or see `memd setup`"
     for change in done:
         for lines in change.files.values():
-            for line in lines:
+            for line in lines[:SHOWN_LINES]:
                 colour = {"+": "green", "-": "red"}.get(line[:1], "dim")
                 yield styled(_plain_line(line), colour)
+            if len(lines) > SHOWN_LINES:
+                yield styled(f"… {len(lines) - SHOWN_LINES:,} more lines; --json has them", "dim")
         title = TITLES[change.host]
         if dry_run:
             yield f"{title}: {'these files would change' if change.files else 'nothing would change'}"

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError, RemoteRefusal, Unavailable
-from ...protocol.exchange import Exchange, SharedTree, StaleRemote
-from ...protocol.hub import is_hub
+from ...protocol.exchange import Exchange, LostLines, SharedTree, StaleRemote
 from ...protocol.share import (
     FIRST_LINES,
     NEW_LINES,
@@ -28,6 +27,7 @@ from ...protocol.share import (
     SegmentData,
     ShareList,
     ShareState,
+    is_hub,
 )
 from ...protocol.shared_lines import MalformedShare, line_hash, segment_hash, split_segment
 from .git_exchange import MANY_SEGMENTS, GitExchange, exchange_folder
@@ -166,12 +166,16 @@ def push(
             commit = exchange.write(prepared.head, segments)
             _reach("objects")
             progress(f"{prepared.count} lines")
-            remote = _delivered(client, pool, exchange, prepared, many=len(segments) > MANY_SEGMENTS)
+            try:
+                remote = _delivered(client, pool, exchange, prepared, many=len(segments) > MANY_SEGMENTS)
+            except LostLines:
+                progress("the remote lost lines: sending all again")
+                continue
             if remote is not None:
                 break
             renewed = True
         else:
-            raise RemoteRefusal("another process writes the same partition again and again", hint="try again later")
+            raise RemoteRefusal("the remote's partition changes again and again", hint="try again later")
         _reach("pushed")
         client.note_delivered(pool, prepared.partition, prepared.epoch, prepared.count, commit)
         _reach("delivered")
@@ -291,6 +295,8 @@ def _take_back(client: Client | SharingDaemon, pool: str, exchange: Exchange, ad
             try:
                 exchange.push(prepared.partition, over=there)
                 break
+            except LostLines:  # what the remote has of the partition by now is older: the next push tries again
+                raise RemoteRefusal("the remote has lost lines of yours", hint="run the command again") from None
             except StaleRemote:
                 continue
         else:

@@ -7,6 +7,7 @@ call, so that a renewed one counts at once.
 from __future__ import annotations
 
 import os
+import ssl
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -19,12 +20,12 @@ from ...protocol.errors import (
     Denied,
     InvalidRequest,
     MemdError,
+    Refused,
     RemoteRefusal,
     RemoteUnreachable,
     by_code,
 )
 from ...protocol.hub import (
-    HUB_SCHEME,
     HUB_TYPE,
     MOST_BYTES,
     MOST_HITS,
@@ -35,6 +36,7 @@ from ...protocol.hub import (
 )
 from ...protocol.places import Places
 from ...protocol.recall import TextVectors
+from ...protocol.share import HUB_SCHEME
 from ..python.folder import make_private, write_whole
 
 if TYPE_CHECKING:
@@ -73,8 +75,12 @@ class HubClient:
             self._http = None
 
     def ask(self, request: HubRequest, kind: type[Reply]) -> Reply:
-        """Return the hub's reply. Raises Denied, RemoteUnreachable, RemoteRefusal and what the hub answers."""
-        import httpx
+        """Return the hub's reply. Raises Refused without the HTTP library, Denied, RemoteUnreachable, RemoteRefusal and
+        what the hub answers."""
+        try:
+            import httpx
+        except ImportError as error:
+            raise Refused("memd was installed without the hub", hint="pip install 'memd[hub]'") from error
 
         http = self._http = self._http or httpx.Client(timeout=self._timeout_s)
         body = _encoder.encode(request)
@@ -85,6 +91,11 @@ class HubClient:
         try:
             reply = http.post(self._hub.url + request.path, content=body, headers=headers)
         except httpx.HTTPError as error:
+            if _is_untrusted(error):
+                raise RemoteRefusal(
+                    f"the certificate of {self._hub.url} is not trusted here: {error}",
+                    hint="set SSL_CERT_FILE to the file with your organisation's certificate authority, PEM",
+                ) from error
             why = str(error) or type(error).__name__
             hint = "everything stays as it is: try again later"
             raise RemoteUnreachable(f"{self._hub.url} does not answer: {why}", hint=hint) from error
@@ -116,6 +127,15 @@ class HubClient:
 
     def _not_a_hub(self) -> RemoteRefusal:
         return RemoteRefusal(f"{self._hub.url} is not a hub of memd", hint="check the address with who gave it to you")
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    """Whether a certificate was refused."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def recall_at(hub: JoinedHub, query: str, embedded: TextVectors, limit: int) -> RecalledAtHub:

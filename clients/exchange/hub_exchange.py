@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from ...protocol.errors import Denied, NotFound, RemoteRefusal
-from ...protocol.exchange import SharedTree, StaleRemote, Where
+from ...protocol.errors import Denied, RemoteRefusal
+from ...protocol.exchange import LostLines, SharedTree, StaleRemote, Where
 from ...protocol.hub import (
     PAGE,
     HeadsAtHub,
@@ -225,17 +225,13 @@ class HubExchange:
             model=model,
             vectors=vectors,
         )
-        try:
-            reply = self._hub.ask(request, PutAtHub)
-        except NotFound as error:
-            raise RemoteRefusal(error.message, hint=error.hint) from error
+        reply = self._hub.ask(request, PutAtHub)
         if reply.problem:
             raise StaleRemote(reply.problem)
         if reply.wanted:
             own = {name: stored for name, stored in self._known.own.items() if name != partition}
             self._store(_StoredHeads(own, self._known.taken))
-            hint = "run the command again: memd sends all of them"
-            raise RemoteRefusal("the hub has lost lines of yours", hint=hint)
+            raise LostLines("the hub has lost lines of yours")
 
     def _vectors(self, written: _Written) -> tuple[str, tuple[LineVector, ...]]:
         """Return the embeddings of new statements, and the model that made them."""

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from ... import __version__
-from ...protocol.errors import StoreError
 from ...protocol.places import Places
+from ..importers.agent_files import AGENTS
+from .agent_host import AgentHost, SetUp, server_command
+from .command_files import slash_command
+from .command_hooks import group, groups
+from .config_text import JsonText
 from .edits import FileEdit, read
 from .notes import folder
 from .program import shell_line
@@ -44,13 +47,9 @@ def own_files(places: Places, server: list[str], command: str, *, reflects: bool
     plugin = {**about, "author": {"name": "memd"}, "license": "Apache-2.0"}
     plugins = [{**about, "source": "./plugin"}]
     listing = {"name": "memd", "description": about["description"], "owner": {"name": "memd"}, "plugins": plugins}
-    lines = {event: shell_line(places, NAME, event) for event in EVENTS}
+    hooks = groups(places, NAME, EVENTS, TIMEOUT_S)
     if reflects:
-        lines["Stop"] = shell_line(places, NAME, "Stop", "reflect")
-    hooks = {
-        event: [{"hooks": [{"type": "command", "command": line, "timeout": TIMEOUT_S}]}]
-        for event, line in lines.items()
-    }
+        hooks["Stop"] = [group(shell_line(places, NAME, "Stop", "reflect"), TIMEOUT_S)]
     servers = {"memd": {"command": server[0], "args": server[1:]}}
     root = marketplace(places)
     return {
@@ -62,104 +61,82 @@ def own_files(places: Places, server: list[str], command: str, *, reflects: bool
     }
 
 
-def edits(places: Places, environment: Mapping[str, str]) -> list[FileEdit]:
+def edits(set_up: SetUp) -> list[FileEdit]:
     """Return the edits of the user's settings and of Claude Code's list of marketplaces. Raises StoreError."""
-    path = home(environment) / "settings.json"
+    folder = marketplace(set_up.places)
+    path = home(set_up.environment) / "settings.json"
     before = read(path)
-    settings = _settings(path, before)
-    known = _object(settings, "extraKnownMarketplaces", path)
-    known["memd"] = {"source": {"source": "directory", "path": str(marketplace(places))}}
-    _object(settings, "enabledPlugins", path)[PLUGIN] = True
-    after = _as_before(before, settings)
-    settings_edit = FileEdit(path=path, before=before, after=before if _settings(path, before) == settings else after)
-    return [settings_edit, _listed(home(environment) / LISTING, marketplace(places))]
+    settings = JsonText(before, path)
+    settings.put(("extraKnownMarketplaces", "memd"), {"source": {"source": "directory", "path": str(folder)}})
+    settings.put(("enabledPlugins", PLUGIN), True)
+    return [
+        FileEdit(path=path, before=before, after=settings.content()),
+        _listed(home(set_up.environment) / LISTING, folder),
+    ]
 
 
 def _listed(path: Path, folder: Path) -> FileEdit:
     """Return the edit that adds this folder to the known marketplaces, unless it is there with any `lastUpdated`."""
     before = read(path)
-    listing = _settings(path, before)
+    listing = JsonText(before, path)
     entry = {"source": {"source": "directory", "path": str(folder)}, "installLocation": str(folder)}
     known = listing.get("memd")
     if isinstance(known, dict) and known.items() >= entry.items():
         return FileEdit(path=path, before=before, after=before)
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    listing["memd"] = {**entry, "lastUpdated": now}
-    return FileEdit(path=path, before=before, after=_as_before(before, listing))
+    listing.put(("memd",), {**entry, "lastUpdated": now})
+    return FileEdit(path=path, before=before, after=listing.content())
 
 
-def without(path: Path, content: bytes) -> bytes | None:
-    """Return either file without memd's entries, None if it has no others. Raises StoreError."""
-    settings = _settings(path, content)
-    if path.name == Path(LISTING).name:
-        settings.pop("memd", None)
-    else:
-        for name, entry in (("extraKnownMarketplaces", "memd"), ("enabledPlugins", PLUGIN)):
-            entries = _object(settings, name, path)
-            entries.pop(entry, None)
-            if not entries:
-                del settings[name]
-    if settings == _settings(path, content):
-        return content
-    return _as_before(content, settings) if settings else None
+def without(path: Path, content: bytes, before: bytes | None) -> bytes | None:
+    """Return either file without memd's entries, None if memd made it and it has no others. Raises StoreError."""
+    text = JsonText(content, path)
+    names = ("memd",), ("extraKnownMarketplaces", "memd"), ("enabledPlugins", PLUGIN)
+    for place in names[:1] if path.name == Path(LISTING).name else names[1:]:
+        text.drop(place)
+    return text.content() if before is not None or text.value else None
 
 
 def noted(environment: Mapping[str, str]) -> list[FileEdit]:
     """Return the edit that removes the plugin from Claude Code's list of installed ones. Raises StoreError."""
     path = home(environment) / "plugins/installed_plugins.json"
     before = read(path)
-    notes = _settings(path, before)
-    if _object(notes, "plugins", path).pop(PLUGIN, None) is None:
+    notes = JsonText(before, path)
+    if notes.get("plugins", PLUGIN) is None:
         return []
-    return [FileEdit(path=path, before=before, after=_as_before(None, notes)[:-1])]
+    notes.drop(("plugins", PLUGIN))
+    return [FileEdit(path=path, before=before, after=notes.content())]
 
 
-def problem(environment: Mapping[str, str]) -> str:
+def _problem(set_up: SetUp) -> str:
     """Return the setting of the user that keeps the plugin from running, "" for none."""
-    path = home(environment) / "settings.json"
-    settings = _settings(path, read(path))
+    path = home(set_up.environment) / "settings.json"
+    settings = JsonText(read(path), path)
     if settings.get("disableAllHooks"):
         return f"`disableAllHooks` is set in {path}"
-    if not _object(settings, "enabledPlugins", path).get(PLUGIN):
+    if not settings.get("enabledPlugins", PLUGIN):
         return f"the plugin is not enabled in {path}"
-    if "memd" not in _object(settings, "extraKnownMarketplaces", path):
+    if settings.get("extraKnownMarketplaces", "memd") is None:
         return f"the marketplace is missing in {path}"
     return ""
 
 
-def _settings(path: Path, content: bytes | None) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(content, type=dict[str, Any]) if content and content.strip() else {}
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise StoreError(
-            f"{path} is not JSON: {error}", hint="repair the file first: memd did not change it"
-        ) from error
+def _own_files(set_up: SetUp) -> dict[Path, bytes]:
+    server = [*server_command(), *(("--tools", "reflect") if set_up.options.reflects else ())]
+    return own_files(set_up.places, server, slash_command(), reflects=set_up.options.reflects)
 
 
-def _object(settings: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
-    entries = settings.setdefault(name, {})
-    if not isinstance(entries, dict):
-        raise StoreError(f"{name} in {path} is not an object", hint="repair the file first: memd did not change it")
-    return entries  # pyright: ignore[reportUnknownVariableType]
-
-
-def _as_before(before: bytes | None, settings: dict[str, Any]) -> bytes:
-    """Return the settings in the file's own indentation, with or without its last line break."""
-    import json
-
-    text = before.decode() if before else "{\n  \n}\n"
-    second = next((line for line in text.splitlines()[1:] if line.strip() or not before), "  ")
-    indent = second[: len(second) - len(second.lstrip())] or "  "
-    ending = text[len(text.rstrip()) :]
-    whole = json.dumps(settings, indent=indent, ensure_ascii=False)
-    head, brace, _ = text.rstrip().rpartition("}")
-    ours = {name: entry for name, entry in settings.items() if f'"{name}"' not in head}
-    if before and ours and brace:  # the existing text stays unchanged, memd's entries follow it
-        added = json.dumps(ours, indent=indent, ensure_ascii=False)[1:]
-        longer = head.rstrip() + ("," if head.strip() != "{" else "") + added
-        if _settings(Path(), longer.encode()) == settings:
-            whole = longer
-    return (whole + ending).encode()
+HOST = AgentHost(
+    name=NAME,
+    title=AGENTS[NAME].title,
+    is_here=lambda set_up: home(set_up.environment).exists(),
+    edits=edits,
+    without=without,
+    own_files=_own_files,
+    own_folder=marketplace,
+    problem=_problem,
+    hooked=True,
+)
 
 
 def _json(value: object) -> bytes:

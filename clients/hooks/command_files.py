@@ -1,4 +1,4 @@
-"""The command `/memd:reflect` in hosts that run no hook of memd: a file that such a host reads as a command of its
+"""The command `/memd:reflect` in hosts without a plugin of memd: a file that such a host reads as a command of its
 user, and the session in which its agent runs the command (W4).
 
 Codex replaces words such as `$NAME` in the file, and Gemini CLI what stands in `!{…}`, `@{…}` and `{{…}}`, so the text
@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Container, Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
-from ...protocol.errors import NotFound, Refused
+from ...protocol.errors import NotFound
 from ...protocol.places import Places
 from ..importers.agent_files import AGENTS, find, reader
 from ..importers.cursors import Cursors
 from ..python.client import Client
-from .edits import FileEdit, read
+from .agent_host import SetUp, memd_command
+from .edits import FileEdit
 from .notes import SessionNote
 
 FILES = 5
@@ -35,11 +37,6 @@ class CommandHost(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     written: Callable[[str, str], str]
     variable: str = ""
-
-    @property
-    def note(self) -> str:
-        """What a user of the host has by it."""
-        return f"{self.command} asks the agent what lasts of a session; `memd import {self.name}` takes sessions in"
 
 
 def _markdown(about: str, text: str) -> str:
@@ -67,15 +64,26 @@ COMMAND_HOSTS = {
 }
 
 
-def edit(name: str, about: str, text: str, environment: Mapping[str, str], *, ours: Container[str]) -> FileEdit:
-    """Return the edit that makes the command file of a host; `ours`: the paths of memd's files. Raises Refused for a
-    file of the user, StoreError."""
+def command_edit(name: str, set_up: SetUp) -> FileEdit:
+    """Return the edit that makes the command file of a host. Raises Refused for a file of the user, StoreError."""
     host = COMMAND_HOSTS[name]
-    path = AGENTS[name].folder(environment).parent / host.place
-    before, after = read(path), host.written(about, text).encode()
-    if before not in (None, after) and str(path.resolve()) not in ours:
-        raise Refused(f"{path} is not memd's", hint="rename it, then run the command again")
-    return FileEdit(path=path, before=before, after=after)
+    head, _, text = slash_command(name).rpartition("---\n")
+    about = head.partition("description: ")[2].partition("\n")[0]
+    path = AGENTS[name].folder(set_up.environment).parent / host.place
+    return set_up.own_file(path, host.written(about, text.strip()).encode())
+
+
+_TOOL = "If you have the tool memory_reflect, call it with `title`, `statements` and `open`. Otherwise r"
+
+
+def slash_command(name: str = "") -> str:
+    """Return the text of the slash command by which the user asks the agent of a host for a reflection; `name`: of a
+    host that tells neither the tool nor the shell which session it is."""
+    text = Path(__file__).with_name("reflect_command.md").read_text(encoding="utf-8")
+    values = {"__TOOL__": "R", "__SESSION__": name} if name else {"__TOOL__": _TOOL, "__SESSION__": '"$MEMD_SESSION"'}
+    for placeholder, value in {"__MEMD__": shlex.join(memd_command()), **values}.items():
+        text = text.replace(placeholder, value)
+    return text
 
 
 def running_session(client: Client, name: str, places: Places, environment: Mapping[str, str], cwd: Path) -> str:

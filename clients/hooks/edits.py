@@ -16,8 +16,9 @@ from ..python.folder import make_private, write_whole
 
 _CHANGED = "changed by the user"
 
-Without = Callable[[Path, bytes], bytes | None]
-"""Returns a file's content without memd's entries, None if nothing else is in it."""
+Without = Callable[[Path, bytes, bytes | None], bytes | None]
+"""Returns a file's content without memd's entries, by its path, its content, and the content that it had before memd;
+None, of a file that memd made, if nothing else is in it."""
 
 
 class FileEdit(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,12 +98,13 @@ class EditLog:
         edits: list[FileEdit] = []
         for file in self.files.values():
             path = Path(file.path)
-            now = read(path)
-            if now is None or _digest(now) == file.written:
-                before = read(Path(file.backup)) if file.backup else None
-                after = before if now is not None else None
+            now, before = read(path), read(Path(file.backup)) if file.backup else None
+            if now is None:
+                after = None
+            elif _digest(now) == file.written:
+                after = before
             else:  # keep the user's later changes
-                after = without(path, now)
+                after = without(path, now, before)
             edits.append(FileEdit(path=path, before=now, after=after))
         return edits
 
@@ -115,9 +117,10 @@ class EditLog:
                     _write(edit.path, edit.after)
                 continue
             edit.path.unlink(missing_ok=True)
-            for folder in files[str(edit.path)].folders:
-                if not any(Path(folder).iterdir()):
-                    Path(folder).rmdir()
+        folders = {folder for file in files.values() for folder in file.folders}
+        for folder in sorted(map(Path, folders), reverse=True):  # the inner ones first
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
         for file in files.values():
             if file.backup:
                 Path(file.backup).unlink(missing_ok=True)

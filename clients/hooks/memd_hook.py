@@ -61,31 +61,34 @@ INPUT_LIMIT = 64 * 1024 * 1024
 TEXT_LIMIT = 9_500  # Claude Code cuts what is longer than 10,000 characters
 PROMPT_LIMIT = 2_000  # that the daemon reads, half of them from the prompt's end
 
-DIALECTS: dict[str, dict[str, Any]] = {
+_CLAUDE: dict[str, Any] = {
     # sticky: the host keeps the printed text until it clears or compacts its context; a new revision is printed once.
-    "claude-code": {
-        "delivery": "sticky",
-        "inject": {"SessionStart", "UserPromptSubmit"},
-        "start": "SessionStart",
-        "triggers": {"startup": "start", "fork": "start", "resume": "resume", "clear": "clear", "compact": "compact"},
-        "follow": {"Stop", "SubagentStop", "PreCompact", "SessionEnd"},
-        "end": "SessionEnd",
-        "urgent": "PreCompact",
-        "stop": "Stop",
-        "wrapped": True,
-    },
-    # per_turn: the host builds its system prompt for each turn, without the text of the turn before.
-    "pi": {
-        "delivery": "per_turn",
-        "inject": {"before_agent_start"},
-        "start": "before_agent_start",
-        "triggers": {},
-        "follow": {"agent_end", "session_before_compact", "session_shutdown"},
-        "end": "session_shutdown",
-        "urgent": "session_before_compact",
-        "stop": "agent_end",
-        "wrapped": False,
-    },
+    "delivery": "sticky",
+    "inject": {"SessionStart", "UserPromptSubmit"},
+    "start": "SessionStart",
+    "triggers": {"startup": "start", "fork": "start", "resume": "resume", "clear": "clear", "compact": "compact"},
+    "follow": {"Stop", "SubagentStop", "PreCompact", "SessionEnd"},
+    "end": "SessionEnd",
+    "urgent": "PreCompact",
+    "stop": "Stop",
+}
+# per_turn: the host builds the context of each turn anew, without the text of the turn before.
+_PER_TURN: dict[str, Any] = {"delivery": "per_turn", "triggers": {}, "urgent": "", "stop": "", "end": ""}
+DIALECTS: dict[str, dict[str, Any]] = {
+    "claude-code": _CLAUDE,
+    "codex": _CLAUDE,
+    "cursor": _CLAUDE
+    | {"inject": {"sessionStart"}, "start": "sessionStart", "follow": {"stop", "sessionEnd"}, "end": "sessionEnd"}
+    | {"urgent": "", "stop": ""},
+    "gemini": _CLAUDE  # what its hook prints stays in the session
+    | {"inject": {"SessionStart", "BeforeAgent"}, "follow": {"AfterAgent", "SessionEnd"}, "urgent": "", "stop": ""},
+    "opencode": _PER_TURN | {"inject": {"chat.message"}, "start": "chat.message", "follow": {"session.idle"}},
+    "pi": _PER_TURN
+    | {"inject": {"before_agent_start"}, "start": "before_agent_start", "stop": "agent_end"}
+    | {"follow": {"agent_end", "session_before_compact", "session_shutdown"}}
+    | {"end": "session_shutdown", "urgent": "session_before_compact"},
+    # aider reads a file at each turn, which is written after the one before.
+    "aider": _PER_TURN | {"inject": {"turn_end"}, "start": "turn_end", "follow": {"turn_end"}},
 }
 
 
@@ -125,12 +128,12 @@ class Hook:
 
     def run(self) -> None:
         """Handle the event."""
-        payload = decoded(_input() or b"{}")
+        payload = self.adapted(decoded(_input() or b"{}"))
         session = str(payload.get("session_id") or "")
         is_inject = self.event in self.dialect["inject"]
         if not session or (is_inject and payload.get("agent_id")):  # a subagent gets no profile
             return
-        if self.event == "SessionStart":
+        if self.event == "SessionStart" and self.agent == "claude-code":
             self.name_session(session)
         if is_inject:
             self.inject(session, payload)
@@ -140,6 +143,18 @@ class Hook:
             self.note(payload)
         if self.reflects and self.event == self.dialect["stop"]:
             self.ask_reflection(session, payload)
+
+    def adapted(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return a payload with Claude Code's names. Cursor runs the hooks of Claude Code too, and aider gives none."""
+        if self.agent == "cursor":
+            folders = payload.get("workspace_roots") or [""]
+            return {**payload, "session_id": payload.get("conversation_id"), "cwd": folders[0]}
+        if self.agent == "aider":
+            here = os.getcwd()
+            paths = [os.path.join(folder, ".aider.chat.history.md") for folder in _upward(here)]
+            path = next((path for path in paths if os.path.exists(path)), "")
+            return {"session_id": path or here, "transcript_path": path, "history_cwd": os.path.dirname(path)}
+        return {} if "cursor_version" in payload else payload
 
     def ask_reflection(self, session: str, payload: dict[str, Any]) -> None:
         """Ask the agent for a reflection where the daemon says so, which it does once a session (W4). A turn that goes
@@ -154,7 +169,7 @@ class Hook:
         connection.end = time.monotonic() + ASK_MS / 1000 - 0.003
         if question := str(connection.ask({**message, "rid": 2, "now": True}).get("text") or ""):
             wrapped = {"decision": "block", "reason": question}
-            os.write(1, encoded(wrapped if self.dialect["wrapped"] else {"reflect": question}))
+            os.write(1, encoded({"reflect": question} if self.agent == "pi" else wrapped))
 
     def name_session(self, session: str) -> None:
         """Tell the session's shell commands which one it is (W11), in the file that Claude Code reads for them."""
@@ -165,7 +180,7 @@ class Hook:
     def inject(self, session: str, payload: dict[str, Any]) -> None:
         """Print the profile where it is due and what the prompt recalls, and report what was printed."""
         document, source = f"{self.agent}:{session}", str(payload.get("source") or "")
-        trigger = "turn" if self.event != "SessionStart" else self.dialect["triggers"].get(source, "start")
+        trigger = "turn" if self.event.lower() != "sessionstart" else self.dialect["triggers"].get(source, "start")
         message = {"request": "profile", "rid": 1, "cwd": str(payload.get("cwd") or ""), "document": document}
         message |= {"delivery": self.dialect["delivery"], "trigger": trigger}
         connection = HookConnection(self.socket_path(), self.end)
@@ -174,12 +189,12 @@ class Hook:
         due = str(profile.get("text") or "") if profile.get("due", True) else ""
         text = "\n".join(filter(None, (due, recalled.get("text"))))
         if not text:
+            if self.agent == "aider":  # what it was given before is forgotten or hidden
+                self.give("")
             return
         if len(text) > TEXT_LIMIT:
             raise Skip(f"a profile of {len(text):,} characters is longer than the host takes")
-        bare: dict[str, Any] = {"hookEventName": self.event, "additionalContext": text}
-        answer = {"hookSpecificOutput": bare} if self.dialect["wrapped"] else {"context": text}
-        os.write(1, encoded(answer))
+        self.give(text)
         signal.setitimer(signal.ITIMER_REAL, 0)  # printed; if the report fails, the next turn prints it again
         connection.end = min(self.end, time.monotonic() + REPORT_MS / 1000)
         report = {"request": "printed", "rid": 2, "document": document, "rev": profile.get("rev", "") if due else ""}
@@ -189,6 +204,16 @@ class Hook:
             connection.ask(report)
         except Skip:
             return
+
+    def give(self, text: str) -> None:
+        """Give the text to the agent as its host reads it."""
+        if self.agent == "aider":
+            path = os.path.join(self.here, "aider.md")
+            _append(f"{path}.{os.getpid()}", text.encode())
+            return os.replace(f"{path}.{os.getpid()}", path)
+        bare: dict[str, Any] = {"hookEventName": self.event, "additionalContext": text}
+        answers = {"pi": {"context": text}, "opencode": {"context": text}, "cursor": {"additional_context": text}}
+        os.write(1, encoded(answers.get(self.agent, {"hookSpecificOutput": bare})))
 
     @staticmethod
     def profile(connection: HookConnection, message: dict[str, Any], prompt: str) -> dict[str, Any]:
@@ -207,7 +232,8 @@ class Hook:
         if not path or "MEMD_PASS" in os.environ:
             return
         is_end = self.event == self.dialect["end"]
-        note = {"agent": self.agent, "path": path, "cwd": str(payload.get("cwd") or ""), "ended": is_end}
+        cwd = str(payload.get("history_cwd") or payload.get("cwd") or "")
+        note = {"agent": self.agent, "path": path, "cwd": cwd, "ended": is_end}
         note["urgent"] = self.event == self.dialect["urgent"]
         _append(os.path.join(self.here, "queue"), encoded(note) + b"\n")
         HookConnection(self.socket_path(), self.end, greet=False)
@@ -343,6 +369,14 @@ def bounded(prompt: object) -> str:
     return text.encode(errors="replace").decode()  # a host may send half of a character
 
 
+def _upward(folder: str) -> list[str]:
+    """Return a folder and those above it."""
+    folders = [folder]
+    while folders[-1] != os.path.dirname(folders[-1]):
+        folders.append(os.path.dirname(folders[-1]))
+    return folders
+
+
 def decoded(content: bytes) -> Any:
     """Return the JSON value in `content`. Raises ValueError."""
     try:
@@ -382,9 +416,7 @@ def main(arguments: list[str], here: str) -> NoReturn:
     hook: Hook | None = None
 
     def over(*_: object) -> NoReturn:
-        if hook:
-            hook.skip(f"no answer within {LIMIT_MS} ms")
-        os._exit(0)
+        _record(hook, f"no answer within {LIMIT_MS} ms")
 
     try:
         signal.signal(signal.SIGALRM, over)
@@ -394,16 +426,17 @@ def main(arguments: list[str], here: str) -> NoReturn:
             hook.run()
     except Skip as why:
         if hook and hook.event in hook.dialect["inject"]:
-            hook.skip(str(why))
+            _record(hook, str(why))
     except BaseException as error:  # fail open: the agent continues after any error
-        _record(hook, error)
+        _record(hook, f"{type(error).__name__}: {error}")
     os._exit(0)
 
 
-def _record(hook: Hook | None, error: BaseException) -> None:
+def _record(hook: Hook | None, reason: str) -> NoReturn:
+    """Record a turn without memory, if that is possible, and end the process."""
     try:
         if hook:
-            hook.skip(f"{type(error).__name__}: {error}")
+            hook.skip(reason)
     finally:
         os._exit(0)
 

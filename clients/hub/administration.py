@@ -31,6 +31,16 @@ class GrantAtHub(NamedTuple):
     until: datetime
 
 
+class HiddenAuthor(NamedTuple):
+    """A partition that nobody sees since `at`; without a `pool` if the hub has no lines of it."""
+
+    partition: str
+    subject: str
+    name: str
+    pool: str
+    at: datetime
+
+
 @contextmanager
 def identity(url: str) -> Generator[Connection]:
     """A transaction as the identity layer. Raises Unavailable, Refused."""
@@ -47,8 +57,9 @@ def identity(url: str) -> Generator[Connection]:
         raise Unavailable(f"the hub's database does not answer: {str(error).splitlines()[0]}") from error
 
 
-def grant(url: str, subject: str, pools: Sequence[str], until: datetime, *, new_pools: bool) -> None:
-    """Let a subject use pools until a time. Raises NotFound for a pool that does not exist, unless `new_pools`."""
+def grant(url: str, subject: str, pools: Sequence[str], until: datetime, *, new_pools: bool) -> datetime:
+    """Let a subject use pools until a time; return the database's time, from which on a pass may be issued. Raises
+    NotFound for a pool that does not exist, unless `new_pools`."""
     with identity(url) as connection:
         for pool in pools:
             if new_pools:
@@ -65,6 +76,8 @@ def grant(url: str, subject: str, pools: Sequence[str], until: datetime, *, new_
                 " do update set expires = excluded.expires",
                 (subject, row[0], until),
             )
+        (now,) = connection.execute("select clock_timestamp()").fetchall()
+        return now[0]
 
 
 def grants(url: str) -> list[GrantAtHub]:
@@ -99,11 +112,26 @@ def withhold(url: str, partition: str, *, back: bool = False) -> bool:
         return bool(done.rowcount)
 
 
-def partitions_of(url: str, subject: str) -> list[str]:
-    """Return the partitions that a subject was the first to put."""
+def partitions_of(url: str, subject: str, pools: Sequence[str] = ()) -> list[str]:
+    """Return the partitions that a subject was the first to put into pools, into any if none is named."""
     with identity(url) as connection:
-        rows = connection.execute("select distinct part from memd.head where subject = %s order by 1", (subject,))
+        rows = connection.execute(
+            "select distinct h.part from memd.head h join memd.pool p on p.id = h.pool"
+            " where h.subject = %s and (%s::text[] = '{}' or p.name = any(%s)) order by 1",
+            (subject, list(pools), list(pools)),
+        )
         return [row[0] for row in rows]
+
+
+def hidden(url: str) -> list[HiddenAuthor]:
+    """Return the partitions that nobody sees."""
+    with identity(url) as connection:
+        rows = connection.execute(
+            "select r.part, coalesce(h.subject, ''), coalesce(h.name, ''), coalesce(p.name, ''), r.at"
+            " from memd.revoked r left join memd.head h using (part) left join memd.pool p on p.id = h.pool"
+            " order by 2, 4, 1"
+        )
+        return [HiddenAuthor(*row) for row in rows]
 
 
 # --- passes ----------------------------------------------------------------------------------------------------------
@@ -137,11 +165,13 @@ def signing_key(file: Path) -> tuple[Ed25519PrivateKey, bool]:
     return loaded, False
 
 
-def issue(key: Ed25519PrivateKey, subject: str, pools: Sequence[str], until: datetime) -> str:
-    """Return a signed pass."""
+def issue(
+    key: Ed25519PrivateKey, subject: str, pools: Sequence[str], until: datetime, issued_at: datetime | None = None
+) -> str:
+    """Return a signed pass. `issued_at`: what `grant` returned, else now."""
     expires_at = int(until.timestamp()) * 1_000_000
     holder = Pass(subject=subject, grant=os.urandom(8).hex(), pools=tuple(pools), expires_at=expires_at)
-    return signed_pass(holder, int(datetime.now(UTC).timestamp() * 1_000_000), key)
+    return signed_pass(holder, round((issued_at or datetime.now(UTC)).timestamp() * 1_000_000), key)
 
 
 def until_after(days: float) -> datetime:

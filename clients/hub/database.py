@@ -21,6 +21,7 @@ from ...protocol.errors import InvalidRequest, Refused, Unavailable, Unsupported
 from .hub_candidates import know_vectors
 
 OLDEST_POSTGRES = 16
+OLDEST_PGVECTOR = (0, 7)
 MOST_CONNECTIONS = 32
 CONNECTION_WAIT_S = 5.0
 GATEWAY_ROLE, IDENTITY_ROLE = "memd_gateway", "memd_identity"
@@ -66,11 +67,12 @@ class HubDatabase:
         self._pool.close()
 
     @contextmanager
-    def transaction(self, purpose: Purpose, subject: str = "") -> Generator[Connection]:
-        """A transaction as a subject, committed at the end. Raises Unavailable."""
+    def transaction(self, purpose: Purpose, subject: str = "", issued_at: int = 0) -> Generator[Connection]:
+        """A transaction as a subject, committed at the end. `issued_at`: when the pass was issued, microseconds. Raises
+        Unavailable."""
         try:
             with self._pool.connection() as connection, connection.transaction():
-                become(connection, purpose, subject)
+                become(connection, purpose, subject, issued_at)
                 yield connection
         except (PoolTimeout, OperationalError) as error:
             if isinstance(error, errors.QueryCanceled):
@@ -88,10 +90,12 @@ def checked_url(url: str) -> str:
     return url
 
 
-def become(connection: Connection, purpose: Purpose, subject: str = "") -> None:
-    """Take a role and a subject until the transaction ends."""
+def become(connection: Connection, purpose: Purpose, subject: str = "", issued_at: int = 0) -> None:
+    """Take a role, and a subject whose pass was issued at a time (microseconds), until the transaction ends."""
     connection.execute(
-        "select set_config('role', %s, true), set_config('memd.subject', %s, true)", (f"memd_{purpose}", subject)
+        "select set_config('role', %s, true), set_config('memd.subject', %s, true),"
+        " set_config('memd.issued', %s, true)",
+        (f"memd_{purpose}", subject, f"{issued_at / 1_000_000:.6f}"),
     )
 
 
@@ -118,18 +122,24 @@ def check_user(connection: Connection) -> None:
 
 def check_schema(connection: Connection) -> None:
     """Check the version of the tables. Raises UnsupportedFormat."""
-    with connection.transaction():
-        try:
+    try:
+        with connection.transaction():
             become(connection, "reader")
             row = connection.execute("select max(version) from memd.migration").fetchone()
-        except (errors.UndefinedTable, errors.InsufficientPrivilege, errors.InvalidSchemaName, errors.UndefinedObject):
-            row = None
-        except errors.InvalidParameterValue:  # the role does not exist
-            row = None
+    except (errors.UndefinedTable, errors.InsufficientPrivilege, errors.InvalidSchemaName, errors.UndefinedObject):
+        row = None
+    except errors.InvalidParameterValue:  # the role does not exist
+        row = None
     version, newest = (row[0] if row else 0), len(migrations())
     if version != newest:
         what = "has no tables of memd" if not version else f"has version {version} of the tables, not {newest}"
         raise UnsupportedFormat(f"the database {what}", hint="run `memd hub install` with the administrator's URL")
+    row = connection.execute("select to_regtype('halfvec') is not null").fetchone()
+    if row is None or not row[0]:
+        raise UnsupportedFormat(
+            "the database has no extension `vector`, or an old one",
+            hint="restore it with pgvector 0.7 or later, then run `memd hub install` with the administrator's URL",
+        )
 
 
 def migrations() -> list[str]:
@@ -167,6 +177,19 @@ def _check_server(connection: Connection) -> None:
     if row is None:
         raise Refused("the extension `vector` is not installed on the server", hint="install pgvector 0.7 or later")
     connection.execute("create extension if not exists vector")
+    row = connection.execute("select extversion from pg_extension where extname = 'vector'").fetchone()
+    check_pgvector(row[0] if row else "")
+
+
+def check_pgvector(version: str) -> None:
+    """Raise Refused for a version of pgvector that is too old."""
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+    if numbers < OLDEST_PGVECTOR:
+        oldest = ".".join(map(str, OLDEST_PGVECTOR))
+        raise Refused(
+            f"the database has pgvector {version}, and the hub needs {oldest} or later",
+            hint="install a newer pgvector on the server, then run in the database: alter extension vector update",
+        )
 
 
 def _make_roles(connection: Connection) -> str:

@@ -1,7 +1,7 @@
 """The gateway: HTTP requests with a pass, answered from PostgreSQL (H3, A1, A3).
 
 Invariants: it has no state but its database, so any number of gateways serve one hub and one may end at any time; a
-request is one transaction; a request without a valid pass reaches no table.
+request is one transaction; the body of a request without a valid pass is not read, and reaches no table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ...protocol.hub import (
     RecalledAtHub,
     SegmentsAtHub,
 )
-from ...protocol.passes import Pass, verified_pass
+from ...protocol.passes import Pass, public_key, verified_pass
 from .database import HubDatabase, Purpose
 from .hub_candidates import HubCandidates, best, place_of, widened
 from .partitions_at_hub import GrantedPool, granted, heads, put, segments, withheld
@@ -88,10 +88,6 @@ class TrustedKeys:
 
     def now(self) -> list[Ed25519PublicKey]:
         """Return the keys. A file that is no public key is logged and left out."""
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-        from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
         contents: dict[bytes, str] = {}
         for path in sorted(self._folder.glob("*.pem")):
             try:
@@ -100,16 +96,10 @@ class TrustedKeys:
                 log.warning("event=key_unreadable file=%s error=%s", path.name, error.strerror)
         parsed: dict[bytes, Ed25519PublicKey] = {}
         for content, name in contents.items():
-            key = self._parsed.get(content)
+            key = self._parsed.get(content) or public_key(content)
             if key is None:
-                try:
-                    loaded = load_pem_public_key(content)
-                except (UnsupportedAlgorithm, ValueError):
-                    loaded = None
-                if not isinstance(loaded, Ed25519PublicKey):
-                    log.warning("event=not_a_public_key file=%s", name)
-                    continue
-                key = loaded
+                log.warning("event=not_a_public_key file=%s", name)
+                continue
             parsed[content] = key
         self._parsed = parsed
         return list(parsed.values())
@@ -153,20 +143,19 @@ class Gateway:
     ) -> Callable[[Request], Awaitable[Response]]:
         decoder = msgspec.msgpack.Decoder(kind)
 
-        def answer(token: str, body: bytes) -> bytes:
-            holder = self._holder(token)
+        def answer(holder: Pass, body: bytes) -> bytes:
             try:
                 request = decoder.decode(body)
             except (msgspec.MsgspecError, RecursionError) as error:
                 raise InvalidRequest(f"the request can't be read: {error}", hint="use one version of memd") from error
-            with self._database.transaction(purpose, holder.subject) as connection:
+            with self._database.transaction(purpose, holder.subject, holder.issued_at) as connection:
                 pools = granted(connection, holder.pools, holder.expires_at)
                 return _encoder.encode(handler(Asker(holder, connection, pools), request))
 
         async def endpoint(request: Request) -> Response:
             try:
-                token = _token(request)
-                content = await run_in_threadpool(answer, token, await _body(request))
+                holder = await run_in_threadpool(self._holder, _token(request))
+                content = await run_in_threadpool(answer, holder, await _body(request))
             except MemdError as error:
                 return _problem(error)
             except Error as error:
@@ -196,15 +185,19 @@ def _token(request: Request) -> str:
 
 
 async def _body(request: Request) -> bytes:
-    """Return the body. Raises TooLarge before more of it is read."""
-    parts: list[bytes] = []
-    size = 0
+    """Return the body. Raises TooLarge before any of it is read if its length is told, else before more is."""
+    body = bytearray()
+    length = request.headers.get("content-length", "")
+    _check_size(int(length) if length.isdecimal() else 0)
     async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise TooLarge(f"a request has at most {MOST_BYTES:,} bytes", hint="share fewer records at once")
-        parts.append(part)
-    return b"".join(parts)
+        _check_size(len(body) + len(part))
+        body += part
+    return bytes(body)
+
+
+def _check_size(size: int) -> None:
+    if size > MOST_BYTES:
+        raise TooLarge(f"a request has at most {MOST_BYTES:,} bytes", hint="share fewer records at once")
 
 
 def _problem(error: MemdError) -> Response:
@@ -226,7 +219,7 @@ def _heads(asker: Asker, request: HubHeads) -> HeadsAtHub:
         pool=pool.at_hub,
         subject=asker.holder.subject,
         heads=heads(asker.connection, pool.number, request.partition),
-        withheld=withheld(asker.connection),
+        withheld=withheld(asker.connection, pool.number),
     )
 
 

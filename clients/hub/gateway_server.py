@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -69,11 +70,24 @@ def _check(keys: Path, listening: Listening) -> None:
         )
     if (listening.certificate is None) != (listening.private_key is None):
         raise InvalidRequest("TLS needs both --certificate and --private-key")
+    _check_certificate(listening)
     if not listening.is_encrypted and not is_loopback(listening.host):
         raise Refused(
             f"passes would travel unencrypted to {listening.host}",
             hint="give --certificate and --private-key, or listen on 127.0.0.1 behind a proxy with TLS",
         )
+
+
+def _check_certificate(listening: Listening) -> None:
+    if listening.certificate is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(listening.certificate, listening.private_key)
+    except OSError as error:  # among them ssl.SSLError
+        raise InvalidRequest(
+            f"{listening.certificate} and {listening.private_key} can't be used for TLS: {error}",
+            hint="--certificate names the certificate with its chain, --private-key its key, both PEM",
+        ) from error
 
 
 def is_loopback(host: str) -> bool:

@@ -60,8 +60,9 @@ def granted(connection: Connection, pools: Sequence[str], expires_at: int) -> di
     """Return the pools of the asker by name: those of the grants that the pass covers too (none named: all). The right
     ends with the grant or the pass (`expires_at`, microseconds), whichever is first."""
     rows = connection.execute(
-        "select g.pool, g.name, h.id, (extract(epoch from g.until) * 1000000)::bigint"
-        " from memd.granted() g, memd.hub h where %s::text[] = '{}' or g.name = any(%s) order by g.name",
+        "select p.id, p.name, h.id, (extract(epoch from g.until) * 1000000)::bigint"
+        " from memd.granted() g join memd.pool p on p.id = g.pool, memd.hub h"
+        " where %s::text[] = '{}' or p.name = any(%s) order by p.name",
         (list(pools), list(pools)),
     )
     return {
@@ -80,9 +81,9 @@ def heads(connection: Connection, pool: int, partition: str | None = None) -> tu
     return tuple(HeadAtHub(part, head, _split(hashes)) for part, head, hashes in rows)
 
 
-def withheld(connection: Connection) -> tuple[str, ...]:
-    """Return the partitions that the hub shows to nobody."""
-    return tuple(row[0] for row in connection.execute("select part from memd.revoked order by part"))
+def withheld(connection: Connection, pool: int) -> tuple[str, ...]:
+    """Return the partitions of a pool that the hub shows to nobody."""
+    return tuple(row[0] for row in connection.execute("select memd.withheld_in(%s)", (pool,)))
 
 
 def segments(connection: Connection, pool: int, request: HubSegments) -> SegmentsAtHub:

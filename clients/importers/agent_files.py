@@ -36,6 +36,7 @@ _SKIPPED = set(
 )
 _TESTS = {"test", "tests", "spec", "__tests__"}
 _NO_SESSIONS = {"history.jsonl", "logs.json"}
+_UNSEARCHED = {"node_modules", "site-packages", "__pycache__", ".git", ".venv"}
 _INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".github/copilot-instructions.md")
 
 
@@ -50,11 +51,28 @@ class ImportableAgent(msgspec.Struct, frozen=True):
     inside: str
     patterns: tuple[str, ...]
     example: str
+    others: tuple[str, ...] = ()
+    """More folders or files with sessions: patterns of paths below `~`."""
 
     def folder(self, environment: Mapping[str, str]) -> Path:
         """Return the folder of its sessions on this machine, which may not exist."""
         home = environment.get(self.variable) or os.path.join(environment.get("HOME") or "/", self.home)
         return Path(home) / self.inside
+
+    def places(self, environment: Mapping[str, str]) -> list[Path]:
+        """Return the folders and the files with its sessions that are on this machine."""
+        user = Path(environment.get("HOME") or "/")
+        more = (place for pattern in self.others for place in sorted(user.glob(pattern)))
+        return [place for place in (self.folder(environment), *more) if place.exists()]
+
+
+class ProjectAgent(ImportableAgent, frozen=True):
+    """An agent whose sessions are in each project; `inside` is their place in a project's folder."""
+
+    def folder(self, environment: Mapping[str, str]) -> Path:
+        """Return the place of the sessions in the current folder's repository, or in the current folder."""
+        here = Path.cwd()
+        return (repository_folder(here) or here) / self.inside
 
 
 AGENTS = {
@@ -71,26 +89,58 @@ AGENTS = {
               "~/.gemini/tmp/<project>/chats/session-*.json"),
     )
 }  # fmt: skip
+_EDITORS = (".config/*/User", "Library/Application Support/*/User", ".vscode-server/data/User")
+IMPORTABLE = AGENTS | {
+    agent.name: agent
+    for agent in (
+        ImportableAgent("opencode", "opencode", "XDG_DATA_HOME", ".local/share", "opencode",
+              ("opencode*.db", "session/*/ses_*.json"),
+              "~/.local/share/opencode/opencode.db"),
+        ImportableAgent("cline", "Cline and Roo Code", "CLINE_DIR", ".cline", "data/sessions",
+              ("*.messages.json", "tasks/*/ui_messages.json"),
+              "~/.cline/data/sessions/<session>/<session>.messages.json",
+              tuple(f"{editor}/globalStorage/{extension}/tasks" for editor in _EDITORS
+                    for extension in ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline"))),
+        ImportableAgent("cursor", "Cursor", "", ".cursor", "projects",
+              ("agent-transcripts/*.jsonl", "agent-transcripts/*/*.jsonl", "agent-transcripts/*/*/*.jsonl",
+               "agent-transcripts/*.txt", "agent-transcripts/*/*.txt", "globalStorage/state.vscdb"),
+              "~/.cursor/projects/<folder>/agent-transcripts/<session>/<session>.jsonl",
+              tuple(f"{editor}/globalStorage/state.vscdb".replace("*", "Cursor") for editor in _EDITORS[:2])),
+        ProjectAgent("aider", "aider", "", "", ".aider.chat.history.md", (".aider.chat.history.md",),
+              "<project>/.aider.chat.history.md"),
+        ProjectAgent("specstory", "SpecStory", "", "", ".specstory/history",
+              (".specstory/history/*.md", ".specstory/history/*/*/*.md"),
+              "<project>/.specstory/history/*.md"),
+    )
+}  # fmt: skip
+"""All agents with an importer; those of `AGENTS` can also be set up."""
+
 MARKDOWN = "markdown"
 
 
 def agent_named(name: str) -> ImportableAgent:
     """Return the agent of that name. Raises InvalidRequest."""
-    if name not in AGENTS:
+    if name not in IMPORTABLE:
         raise _unknown(name)
-    return AGENTS[name]
+    return IMPORTABLE[name]
 
 
 def _unknown(name: str) -> InvalidRequest:
-    return InvalidRequest(f"there is no agent {name!r}", hint=f"one of {', '.join((*AGENTS, MARKDOWN))}")
+    return InvalidRequest(f"there is no agent {name!r}", hint=f"one of {', '.join((*IMPORTABLE, MARKDOWN))}")
 
 
 def find(paths: Sequence[Path], patterns: Iterable[str], example: str) -> FilesToImport:
     """Return the named files, and the sessions below the named folders. Raises NotFound."""
 
+    named = tuple(patterns)
+
     def sessions(folder: Path) -> Iterator[Path]:
-        below = {path for pattern in patterns for path in folder.rglob(pattern)}
-        return (path for path in below if path.name not in _NO_SESSIONS)
+        for here, folders, names in os.walk(folder):
+            if "HEAD" in names and "objects" in folders:
+                folders.clear()  # a repository's own files: opencode keeps many
+            folders[:] = (name for name in folders if name not in _UNSEARCHED)
+            below = (Path(here) / name for name in names if name not in _NO_SESSIONS)
+            yield from (path for path in below if any(path.match(pattern) for pattern in named))
 
     return _files(paths, sessions, f"sessions are in {example}")
 
@@ -158,7 +208,7 @@ def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool 
     raises InvalidRequest for an unknown agent."""
 
     def read(mark: Mark | None) -> Transcript:
-        if agent not in (*AGENTS, MARKDOWN):
+        if agent not in (*IMPORTABLE, MARKDOWN):
             raise _unknown(agent)
         module = import_module(f".{agent.replace('-', '_')}", __package__)  # late, so that listing files starts fast
         if agent != MARKDOWN:
@@ -178,11 +228,11 @@ def output_limit(client: Client) -> int:
 def documents(path: Path, environment: Mapping[str, str], cursors: Cursors) -> set[str]:
     """Return the documents that an import of a path, of any agent, would feed. Those of a folder are of the sessions in
     it and of every imported file below it. Raises StoreError."""
-    folders = {agent.name: agent.folder(environment).resolve() for agent in AGENTS.values()}
-    name = next((name for name, folder in folders.items() if path.resolve().is_relative_to(folder)), "claude-code")
+    folders = [(agent.name, place.resolve()) for agent in IMPORTABLE.values() for place in agent.places(environment)]
+    name = next((name for name, folder in folders if path.resolve().is_relative_to(folder)), "claude-code")
     files = [path]
     if path.is_dir():
-        sessions = (session.resolve() for session in find([path], AGENTS[name].patterns, ""))
+        sessions = (session.resolve() for session in find([path], IMPORTABLE[name].patterns, ""))
         imported = (Path(cursor.path) for cursor in cursors.all())
         below = (file for file in imported if file.is_relative_to(path.resolve()) and file.is_file())
         files = list(dict.fromkeys([*sessions, *below]))

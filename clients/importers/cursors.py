@@ -20,6 +20,8 @@ from .transcript import Mark
 
 CHUNK = 1024 * 1024
 KEY_BYTES = 32
+UNFINISHED = "unfinished"
+"""Name of the file with the import that has not ended."""
 
 
 class Cursor(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +37,13 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     probe: tuple[str, str] = ("", "")
     times: dict[str, str] = {}
+
+
+class UnfinishedImport(msgspec.Struct, frozen=True, kw_only=True):
+    """An import that has not ended: when it began, and the names of its files' cursors."""
+
+    started_at: str
+    files: tuple[str, ...]
 
 
 class Cursors:
@@ -84,11 +93,49 @@ class Cursors:
             self._write(place, fresh)
         return fresh
 
+    def begin(self, paths: Iterable[Path], now: str) -> tuple[int, int] | None:
+        """Note that an import of files begins; return how many files of an import that broke off are done, and of how
+        many, None without one that had these files. Raises StoreError."""
+        names = {self._place(path).name for path in paths}
+        broken_off = self._unfinished()
+        before = set(broken_off.files) if broken_off else set[str]()
+        started_at = broken_off.started_at if broken_off and before & names else now
+        content = msgspec.json.encode(UnfinishedImport(started_at=started_at, files=tuple(sorted(before | names))))
+        self._write(self._folder / UNFINISHED, content)
+        if not broken_off or not before & names:
+            return None
+        done = {self._place(Path(cursor.path)).name for cursor in self.all() if cursor.imported_at >= started_at}
+        return len(before & done), len(before)
+
+    def end(self) -> None:
+        """Note that an import ended: nothing of it is open. Raises StoreError."""
+        try:
+            (self._folder / UNFINISHED).unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"{self._folder} can't be written: {error.strerror}", hint="check its owner") from error
+
+    def _unfinished(self) -> UnfinishedImport | None:
+        try:
+            return msgspec.json.decode((self._folder / UNFINISHED).read_bytes(), type=UnfinishedImport)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+
     def all(self) -> Iterator[Cursor]:
         """Yield every readable cursor, in no order."""
         for place in self._folder.glob("*.json"):
             with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
                 yield msgspec.json.decode(place.read_bytes(), type=Cursor)
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """Return the size of a file in bytes and when it changed, in nanoseconds. A database counts with the changes that
+    its program keeps beside it. Raises OSError."""
+    status = path.stat()
+    size, changed = status.st_size, status.st_mtime_ns
+    with suppress(OSError):
+        beside = path.with_name(f"{path.name}-wal").stat()
+        size, changed = size + beside.st_size, max(changed, beside.st_mtime_ns)
+    return size, changed
 
 
 def holds(cursor: Cursor | None, path: Path) -> Mark | None:

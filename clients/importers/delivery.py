@@ -6,8 +6,7 @@ the daemon knows the turn it names; an unreadable file is reported, and the othe
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
@@ -21,7 +20,7 @@ from ...protocol.record import LIVE, Status, explicit_id
 from ...protocol.reply import Problem, Refusal
 from ..python.client import Client
 from .agent_files import Read
-from .cursors import Cursor, Cursors, digest_of, holds
+from .cursors import Cursor, Cursors, digest_of, holds, stamp
 from .transcript import Account, CapturedSession, Transcript, batches, changed_at
 
 PAGE = 200
@@ -63,6 +62,14 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     is_read: bool = True
 
 
+Watch = Callable[[float], None]
+"""Takes the part of a file's events that the daemon has, from 0 to 1."""
+
+
+def unwatched(part: float) -> None:
+    """Take no note of the progress."""
+
+
 def look(source: ImportSource, cursors: Cursors) -> Imported:
     """Read a file as an import would, and send nothing."""
     try:
@@ -82,7 +89,7 @@ def _planned(session: CapturedSession, cursor: Cursor | None) -> Sent:
     return Sent(document=session.origin.document, events=len(turns - known), vanished=len(known - turns))
 
 
-def hand_over(client: Client, source: ImportSource, cursors: Cursors) -> Imported:
+def hand_over(client: Client, source: ImportSource, cursors: Cursors, watch: Watch = unwatched) -> Imported:
     """Read a file from the end of the last import, send it, and store its cursor."""
     try:
         _check_name(source.path)
@@ -91,12 +98,12 @@ def hand_over(client: Client, source: ImportSource, cursors: Cursors) -> Importe
         transcript = source.read(mark)
         if mark and cursor and not _is_known(client, transcript, cursor):
             transcript = source.read(None)  # the file was imported into another memory
-        status = source.path.stat() if source.keeps else None
+        written = stamp(source.path) if source.keeps else None
     except StoreError as error:
         return _unreadable(source, error)
-    sent = send(client, transcript, cursor)
-    if status and not any(outcome.skipped for outcome in sent):  # a later import may deliver the skipped events
-        _store_cursor(source, transcript, status, cursors)
+    sent = send(client, transcript, cursor, watch)
+    if written and not any(outcome.skipped for outcome in sent):  # a later import may deliver the skipped events
+        _store_cursor(source, transcript, written, cursors)
     return imported(transcript, source, sent=sent)
 
 
@@ -108,7 +115,7 @@ def _is_known(client: Client, transcript: Transcript, cursor: Cursor) -> bool:
     return False
 
 
-def _store_cursor(source: ImportSource, transcript: Transcript, status: os.stat_result, cursors: Cursors) -> None:
+def _store_cursor(source: ImportSource, transcript: Transcript, written: tuple[int, int], cursors: Cursors) -> None:
     mark = transcript.mark
     digest, probe = "", ("", "")
     if mark:
@@ -122,8 +129,8 @@ def _store_cursor(source: ImportSource, transcript: Transcript, status: os.stat_
         Cursor(
             path=str(source.path.resolve()),
             agent=source.agent,
-            size=status.st_size,
-            mtime_ns=status.st_mtime_ns,
+            size=written[0],
+            mtime_ns=written[1],
             imported_at=datetime.now(UTC).isoformat(),
             mark=mark if digest and probe[1] else None,
             digest=digest,
@@ -133,14 +140,19 @@ def _store_cursor(source: ImportSource, transcript: Transcript, status: os.stat_
     )
 
 
-def send(client: Client, transcript: Transcript, cursor: Cursor | None = None) -> tuple[Sent, ...]:
+def send(
+    client: Client, transcript: Transcript, cursor: Cursor | None = None, watch: Watch = unwatched
+) -> tuple[Sent, ...]:
     """Send a transcript in batches; each is durable before the next is sent."""
     outcomes: list[Sent] = []
+    total, done = sum(len(session.events) for session in transcript.sessions), 0
     for session in transcript.sessions:
         outcome = Sent(document=session.origin.document, events=len(session.events))
         gone = tuple(_vanished(client, session, transcript, cursor))
         for batch in batches(session.events):
             outcome = _counted(client, session.origin, batch, outcome)
+            done += len(batch)
+            watch(done / total)
         for batch in batches(gone):
             after = _counted(client, session.origin, batch, outcome)
             outcome = msgspec.structs.replace(after, changed=outcome.changed, vanished=after.changed - outcome.changed)

@@ -62,6 +62,20 @@ def _own_addresses(path: Path, stated: Iterable[str]) -> frozenset[str]:
     return frozenset(address.strip().lower() for address in own if address.strip())
 
 
+def author_of(path: Path) -> str:
+    """Return the address of the author who added a file to its repository, "" if git does not have it."""
+    try:
+        added = _git(path.parent, "log", "--format=%ae", "--diff-filter=A", "--max-count=1", "--", path.name)
+        return added.strip().lower()
+    except MemdError:
+        return ""
+
+
+def is_own(path: Path, address: str) -> bool:
+    """Whether an author's address is the user's, as far as git knows."""
+    return address.strip().lower() in _own_addresses(path, ())
+
+
 def _setting(path: Path, *arguments: str) -> list[str]:
     """Return the values of a setting of git, none where it is not set."""
     try:

@@ -233,6 +233,8 @@ class SessionReader(ABC):
 
     host: str
     lists_empty_main = False
+    has_whole_sessions = False
+    """Whether a file has many sessions, none of which undoes edits of another one."""
     output_limit = 0
     """Characters of each tool's output that are kept (C4)."""
 
@@ -261,10 +263,15 @@ class SessionReader(ABC):
     def take(self, content: bytes, number: int) -> str:
         """Take line `number`; return its kind of noise, or `TAKEN`. Raises BadLine."""
 
+    def pass_blank_line(self) -> None:
+        """Take a blank line, which has a meaning only in a format of text."""
+        return
+
     def open(self, session: str, agent: str = "") -> Document:
         """Return the document of a session, a new one if need be."""
         if (session, agent) not in self.documents:
-            self.documents[session, agent] = Document(self.heard, session, agent)
+            heard = SharedHistory(self.sources, EditHistory()) if self.has_whole_sessions else self.heard
+            self.documents[session, agent] = Document(heard, session, agent)
         return self.documents[session, agent]
 
     def take_output(self, call: str, output: object) -> str:
@@ -380,6 +387,7 @@ def take_line(content: bytes | None, is_last: bool, reader: SessionReader, accou
     if content is None:
         account.refuse(f"longer than {json_line.LINE_LIMIT:,} bytes")
     elif not content.strip():
+        reader.pass_blank_line()
         account.drop("blank line")
     else:
         try:

@@ -2,16 +2,19 @@
 
 Invariants: a message with the envelope of 2026-07-28 is answered by that revision, any other by the earlier ones; every
 request is answered; a tool's failure is the tool's result, so that a model can read it; the server ends when its host
-closes the input (P-1), and starts no process and no thread.
+closes the input (P-1), and starts no thread and, but for the capture of a host's sessions at its end, no process.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 import msgspec
 
@@ -191,12 +194,35 @@ def _folder() -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the server; return the exit code."""
+    """Run the server; return the exit code. With `--captures HOST` it has the host's sessions captured at its end."""
+    host, began = next((name for option, name in pairwise(arguments) if option == "--captures"), ""), time.time()
+    is_gone = False
     try:
+        if host:
+            signal.signal(signal.SIGTERM, _ended)
         with Client(deadline_ms=DEADLINE_MS, surface="mcp") as client:
             more = [name for option, name in pairwise(arguments) if option == "--tools"]
             server = Server(client, _folder(), read_only="--read-only" in arguments, more=more)
             serve(server, sys.stdin.buffer, sys.stdout.buffer)
     except (BrokenPipeError, KeyboardInterrupt):
-        os._exit(0)  # the host is gone, so nobody reads further output
+        is_gone = True
+    finally:
+        if host:
+            _capture(host, began)
+    if is_gone:
+        os._exit(0)  # nobody reads further output
     return 0
+
+
+def _ended(number: int, frame: object) -> NoReturn:
+    sys.exit(0)
+
+
+def _capture(host: str, since_s: float) -> None:
+    """Have another process capture the host's sessions, because the host may end this one at any time."""
+    import subprocess  # imported late, because a server starts with each session
+
+    command = [sys.executable, "-P", "-m", "memd.clients.hooks.session_end", host, f"{since_s}"]
+    nothing = subprocess.DEVNULL
+    with suppress(OSError):
+        subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True)

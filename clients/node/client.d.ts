@@ -25,11 +25,26 @@ export interface ClientOptions {
   /** The name or path of `memd`, which stores requests without their secrets while the daemon is down; by default `memd`. */
   program?: string;
 }
-export interface RememberOptions { cwd?: string; host?: string; turn?: string; at?: string; role?: Role; pool?: string }
+export interface RememberOptions {
+  cwd?: string;
+  host?: string;
+  /** The name of the document that the text is from, unique for its host; by default `cwd`. */
+  session?: string;
+  /** The title of that document. */
+  title?: string;
+  turn?: string;
+  at?: string;
+  role?: Role;
+  pool?: string;
+}
 
 export interface Client extends requests.RequestMethods {}
 export class Client {
   constructor(options?: ClientOptions);
+  /** The option of that name; a new value counts from the next call. */
+  program: string;
+  /** The option of that name. */
+  readonly env: { [name: string]: string | undefined };
   /** The variable or file that disables memd, "" while it is enabled. */
   readonly disabled: string;
   /** Sends any request of docs/PROTOCOL.md. Rejects with MemdError. */

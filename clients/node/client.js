@@ -148,8 +148,10 @@ for (const [name, [request, positional]] of Object.entries(METHODS)) {
   };
 }
 
-function rememberRequest(text, { cwd = process.cwd(), host = "node", turn = randomUUID(), at = now(), role = "user", pool = "" } = {}) {
-  return { text, turn, at, role, ...(pool && { pool }), origin: { host, session: cwd || "anywhere", cwd } };
+function rememberRequest(text, options) {
+  const { cwd = process.cwd(), host = "node", turn = randomUUID(), at = now(), role = "user", pool, title } = options;
+  const origin = { host, session: options.session || cwd || "anywhere", cwd, ...(title && { title }) };
+  return { text, turn, at, role, ...(pool && { pool }), origin };
 }
 
 /** Returns the empty answer of a disabled memd. Throws MemdError for other requests. */

@@ -19,7 +19,7 @@ from ..storage.checksummed_rows import keys_with, rows_with, seal, sealed, unsea
 from ..storage.lmdb_environment import Environment, Table, Transaction
 from .record_reducer import touched
 
-LAYOUT = b"22"
+LAYOUT = b"23"
 """Changes with the rows of any table: older tables are emptied and replayed."""
 
 

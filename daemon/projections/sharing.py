@@ -35,7 +35,8 @@ class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shared project. `partitions`: all own ones, the present one last; `count`, `lamport`: of the present one, with
     the lines of others considered. `past`: lines of earlier partitions that the others have. `whole_since`: from when
     on sessions are shared as a whole, microseconds, 0 for none. `remotes`: what each remote has, by its address.
-    `first`: the place of the first partition with the present mark in `partitions`; `lease`: what the hub said last."""
+    `first`: the place of the first partition with the present mark in `partitions`; `lease`: what the hub said last.
+    `withdrawals`: how often the user shared anew after a withdrawal, each of which ends the choices made before."""
 
     opened: ShareOpened
     at: str
@@ -50,6 +51,7 @@ class ShareEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     remotes: dict[str, Delivered] = {}
     first: int = 0
     lease: ShareLeased | None = None
+    withdrawals: int = 0
 
     @property
     def audience(self) -> str:
@@ -128,9 +130,11 @@ _replace = msgspec.structs.replace
 _KEEP = b"keep"
 
 
-def _shared_with(audience: str) -> bytes:
-    """Return the row of a record that the user shares with those who have a mark."""
-    return b"share" + digest(audience)
+def _shared_with(entry: ShareEntry | None) -> bytes:
+    """Return the row of a record that the user shares with the present audience, since the last withdrawal."""
+    if entry is None:
+        return b"share" + digest("")
+    return b"share" + digest(f"{entry.audience}\n{entry.withdrawals}" if entry.withdrawals else entry.audience)
 
 
 def _place(pool: str, partition: str, number: int | None = None) -> bytes:
@@ -155,7 +159,7 @@ class SharingTable(FoldTables):
                 self._change(batch, closed.pool, is_open=False, withdraw=closed.withdraw)
             case ShareChosen() as chosen:
                 share = self._share_in(batch, chosen.pool)
-                choice = _KEEP if chosen.keep else _shared_with(share.audience if share else "")
+                choice = _KEEP if chosen.keep else _shared_with(share)
                 for id in chosen.ids:
                     batch.put(digest(chosen.pool) + id.encode(), choice, db=self._table("share_choices"))
             case Offered() as offered:
@@ -178,6 +182,8 @@ class SharingTable(FoldTables):
         entry = ShareEntry(opened=opened, at=from_micros(at), partitions=(opened.partition,))
         if before is not None:
             entry = _replace(before, opened=opened, is_open=True, withdraw=False)
+            if before.withdraw:
+                entry = _replace(entry, withdrawals=before.withdrawals + 1, whole_since=0)
             if entry.audience != before.audience:
                 entry = _replace(entry, first=len(before.partitions), whole_since=0)
             if (last := before.opened.partition) != opened.partition:
@@ -296,7 +302,7 @@ class SharingTable(FoldTables):
 
     def choices(self, entry: ShareEntry) -> dict[str, bool]:
         """Return the records of a pool that the user decided on: whether the present audience gets them."""
-        place, shared = digest(entry.opened.pool), _shared_with(entry.audience)
+        place, shared = digest(entry.opened.pool), _shared_with(entry)
         values = self._values("share_choices", "a choice", place)
         rows = zip(self._keys("share_choices", place), values, strict=True)
         return {key.decode(): value == shared for key, value in rows if value in (_KEEP, shared)}
@@ -304,7 +310,7 @@ class SharingTable(FoldTables):
     def choice(self, entry: ShareEntry, id: str) -> bool | None:
         """Return whether the present audience gets a record, None before the user decided."""
         stored = self._value("share_choices", digest(entry.opened.pool) + id.encode(), "a choice")
-        shared = _shared_with(entry.audience)
+        shared = _shared_with(entry)
         return stored == shared if stored in (_KEEP, shared) else None
 
     def kept(self, pool: str) -> frozenset[str]:

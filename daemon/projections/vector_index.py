@@ -1,7 +1,8 @@
 """The nearest vectors of a pool: exact search in a small pool, a graph in a large one (Q2).
 
 Invariants: an index never returns what was dropped; one thread writes, any thread searches; a child process builds a
-graph, which is read-only here: later vectors are in an exact index beside it, dropped ones are marked.
+graph, which is read-only here: later vectors are in an exact index beside it, dropped ones are marked. Graphs need
+hnswlib, which is optional; without it every pool is searched exactly.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import os
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import hnswlib
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +23,14 @@ from numpy.typing import NDArray
 from ..world import World
 from .vector_store import StoredVectors, Vector, VectorStore
 
+if TYPE_CHECKING:
+    import hnswlib
+
 FIRST_CAPACITY = 1024
 
 GRAPH_ABOVE = 10_000
-"""Vectors of a pool above which memd uses a graph. Measured on 11,000 real sentences on a busy core: exact 1.0 ms,
-graph 0.53 ms with 0.993 of the nearest 80; exact search grows with the pool, the graph hardly."""
+"""Vectors of a pool above which memd uses a graph, if hnswlib is installed. Measured on one thread: exact search takes
+0.9 ms there and grows with the pool, the graph hardly (docs/decisions/0007-graphs-are-optional.md)."""
 
 STALE = 0.2
 """Share of dropped or later vectors above which memd builds a new graph."""
@@ -36,91 +41,71 @@ LINKS, BUILT_WITH, SEARCHED_WITH = 16, 128, 128
 SLICE = 2000
 
 
-class ExactIndex:
-    """Exact search over the vectors of one pool.
+@cache
+def has_graphs() -> bool:
+    """Whether hnswlib is installed, so that large pools get graphs."""
+    try:
+        import_module("hnswlib")
+    except ImportError:
+        return False
+    return True
 
-    A dropped vector stays in hnswlib's index, filtered out, until its slot is reused or a quarter of them is dead:
-    deleting from it is a use after free, and reusing a deleted label kills the process.
-    """
+
+class ExactIndex:
+    """Exact search over the vectors of one pool. No row is empty: the last one moves to the place of a dropped one."""
 
     def __init__(self, dimension: int, capacity: int = FIRST_CAPACITY) -> None:
-        self._dimension = dimension
         self._lock = threading.Lock()
         self._slot: dict[str, int] = {}
         self._ids: list[str] = []
-        self._free: list[int] = []
-        self._dead: set[int] = set()
-        self._rows: NDArray[np.float16] = np.zeros((0, dimension), np.float16)
-        self._resize(capacity)
-
-    def _resize(self, capacity: int) -> None:
-        """Build an index of that size over the live rows; searches use the old one meanwhile."""
-        rows = np.zeros((capacity, self._dimension), np.float16)
-        rows[: len(self._rows)] = self._rows
-        index = hnswlib.BFIndex("ip", self._dimension)
-        index.init_index(capacity)
-        index.set_num_threads(1)
-        if self._slot:
-            used = np.fromiter(self._slot.values(), np.int64, len(self._slot))
-            index.add_items(rows[used].astype(np.float32), used)
-        with self._lock:
-            self._rows, self._index = rows, index
-            self._dead.clear()
+        self._rows: NDArray[np.float32] = np.empty((capacity, dimension), np.float32)
 
     def put(self, ids: Sequence[str], vectors: Vector) -> None:
         """Insert or replace the vectors of these records, one row each."""
-        wanted = len(self._slot) + len(ids)
-        if wanted > len(self._rows):
-            self._resize(max(wanted, 2 * len(self._rows)))
         with self._lock:
-            for id in ids:
-                self._drop(id)
-            slots = np.fromiter((self._take(id) for id in ids), np.int64, len(ids))
-            self._rows[slots] = vectors
-            if len(ids):
-                self._index.add_items(vectors, slots)
+            self._reserve(len(self._ids) + len(ids))
+            self._rows[[self._take(id) for id in ids]] = vectors
+
+    def _reserve(self, count: int) -> None:
+        if count > len(self._rows):
+            rows = np.empty((max(count, 2 * len(self._rows)), self._rows.shape[1]), np.float32)
+            rows[: len(self._ids)] = self._rows[: len(self._ids)]
+            self._rows = rows
 
     def _take(self, id: str) -> int:
-        if self._free:
-            slot = self._free.pop()
-            self._ids[slot] = id
-            self._dead.discard(slot)
-        else:
-            slot = len(self._ids)
+        slot = self._slot.setdefault(id, len(self._ids))
+        if slot == len(self._ids):
             self._ids.append(id)
-        self._slot[id] = slot
         return slot
 
     def drop(self, id: str) -> None:
         """Remove a record, if it is present."""
         with self._lock:
-            self._drop(id)
-        if len(self._dead) > max(64, len(self._slot) // 4):
-            self._resize(len(self._rows))
-
-    def _drop(self, id: str) -> None:
-        slot = self._slot.pop(id, None)
-        if slot is not None:
-            self._free.append(slot)
-            self._dead.add(slot)
+            slot = self._slot.pop(id, None)
+            if slot is None:
+                return
+            last = self._ids.pop()
+            if last != id:
+                self._ids[slot], self._slot[last] = last, slot
+                self._rows[slot] = self._rows[len(self._ids)]
 
     def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
-        """Return at most `limit` records by falling cosine, in [-1, 1]."""
+        """Return at most `limit` records by falling cosine, in [-1, 1], equal ones by id."""
         with self._lock:
-            count = min(limit, len(self._slot)) + len(self._dead)
-            if count == len(self._dead):
+            count = len(self._ids)
+            if not count or limit < 1:
                 return []
-            labels, distances = self._index.knn_query(vector[None, :], k=count)
-            slots: list[int] = labels[0].tolist()
-            cosines: list[float] = (1.0 - distances[0]).tolist()
-            pairs = zip(slots, cosines, strict=True)
-            return [(self._ids[slot], cosine) for slot, cosine in pairs if slot not in self._dead][:limit]
+            cosines = self._rows[:count] @ vector
+            least = np.partition(cosines, -limit)[-limit] if limit < count else -np.inf
+            near: list[int] = np.flatnonzero(cosines >= least).tolist()
+            pairs = [(self._ids[slot], cosines.item(slot)) for slot in near]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     def cosines(self, vector: Vector, ids: Sequence[str], stored: StoredVectors) -> dict[str, float]:
         """Return the cosines of those of these records whose vector it has."""
         with self._lock:
             slots = {id: slot for id in ids if (slot := self._slot.get(id)) is not None}
-            rows = self._rows[list(slots.values())].astype(np.float32)
+            rows = self._rows[list(slots.values())]
         return dict(zip(slots, (rows @ vector).tolist(), strict=True))
 
     def holds(self, id: str) -> bool:
@@ -167,8 +152,10 @@ def save_rows(folder: Path, rows: Rows) -> None:
 def build(folder: Path, vectors_folder: Path, world: World) -> int:
     """Build the graph over the rows in `folder` and return their number; takes seconds, so in a child process.
 
-    Raises OSError, RuntimeError if the folder is deleted meanwhile.
+    Raises OSError, RuntimeError if the folder is deleted meanwhile, ImportError without hnswlib.
     """
+    import hnswlib
+
     rows = _rows.decode((folder / "rows").read_bytes())
     store = VectorStore(vectors_folder, rows.model, rows.dimension, world, readonly=True)
     index = hnswlib.Index("ip", rows.dimension)
@@ -190,15 +177,18 @@ def build(folder: Path, vectors_folder: Path, world: World) -> int:
 
 
 def read(folder: Path, model: str) -> NeighbourGraph | None:
-    """Load the graph in `folder`; None unless it is undamaged and of that model."""
+    """Load the graph in `folder`; None unless it is undamaged and of that model, and this hnswlib reads it: a fork of
+    the library has a format of its own."""
     try:
+        import hnswlib
+
         rows = _rows.decode((folder / "rows").read_bytes())
         if rows.model != model or rows.check != zlib.crc32((folder / "graph").read_bytes()):
             return None
-    except (OSError, msgspec.MsgspecError):
+        index = hnswlib.Index("ip", rows.dimension)
+        index.load_index(str(folder / "graph"), max_elements=len(rows.ids))
+    except (ImportError, OSError, RuntimeError, msgspec.MsgspecError):
         return None
-    index = hnswlib.Index("ip", rows.dimension)
-    index.load_index(str(folder / "graph"), max_elements=len(rows.ids))
     index.set_num_threads(1)
     return NeighbourGraph(index, rows)
 

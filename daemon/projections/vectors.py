@@ -23,7 +23,7 @@ from .ports import VectorIndex
 from .projection import check_order
 from .record_reducer import touched
 from .records import Records, digest
-from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, GraphIndex, NeighbourGraph, read
+from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, GraphIndex, NeighbourGraph, has_graphs, read
 from .vector_store import Vector, VectorStore
 
 T = TypeVar("T")
@@ -140,11 +140,11 @@ class VectorIndexes:
         return self._graphs / digest(f"{self.store.model} {pool}").hex()
 
     def outgrown(self) -> str | None:
-        """Return a pool for which a new graph would be faster, or None."""
+        """Return a pool for which a new graph would be faster, or None; always None without hnswlib."""
         if self._graphs is None or not self._filled:
             return None
-        pools = list(self._pools.items())
-        return next((pool for pool, index in pools if len(index) > self._graph_above and index.is_outgrown), None)
+        large = [(pool, index) for pool, index in list(self._pools.items()) if len(index) > self._graph_above]
+        return next((pool for pool, index in large if index.is_outgrown and has_graphs()), None)
 
     def take_graph(self, pool: str, graph: NeighbourGraph) -> None:
         """Search a pool through this graph from now on. Called by the write thread."""

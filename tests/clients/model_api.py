@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,11 +15,12 @@ Blocks = list[dict[str, Any]]
 
 def one_sentence(body: dict[str, Any]) -> Blocks:
     """What a model without a script answers."""
-    return [{"type": "text", "text": "All done."}]
+    return [{"type": "text", "text": SENTENCE}]
 
 
 class ModelApi:
-    """Answers the Messages API; `seen` holds the bodies of the requests, in order."""
+    """Answers the Messages API, and by one sentence OpenAI's two and Gemini's; `seen` holds the bodies of the requests,
+    in order."""
 
     def __init__(self, answer: Callable[[dict[str, Any]], Blocks] = one_sentence) -> None:
         self.seen: list[dict[str, Any]] = []
@@ -34,8 +36,14 @@ class ModelApi:
                 self.tell(b"{}", "application/json")
 
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])) or b"{}")
-                if not self.path.split("?")[0].endswith("/messages"):
+                content = self.rfile.read(int(self.headers["content-length"] or 0))
+                body = json.loads(content) if content.startswith(b"{") else {}
+                path = self.path.split("?")[0]
+                if other := next((say for end, say in OTHERS.items() if path.endswith(end)), None):
+                    seen.append(body)
+                    streams = bool(body.get("stream")) or "stream" in path
+                    return self.tell(other(streams), "text/event-stream" if streams else "application/json")
+                if not path.endswith("/messages"):
                     return self.tell(b'{"input_tokens": 1}', "application/json")
                 seen.append(body)
                 blocks, name = answer(body), (f"msg_{len(seen)}", body.get("model", ""))
@@ -61,8 +69,7 @@ class ModelApi:
     @property
     def context(self) -> str:
         """All texts that the last request put before the model."""
-        last = self.seen[-1]
-        return "\n".join(_texts([last.get("system"), last["messages"]]))
+        return html.unescape("\n".join(_texts(self.seen[-1])))  # Gemini CLI escapes what a hook says
 
     def __enter__(self) -> ModelApi:
         self._thread.start()
@@ -106,12 +113,67 @@ def _streamed(name: tuple[str, str], blocks: Sequence[dict[str, Any]]) -> bytes:
         {"type": "message_delta", "delta": ended, "usage": _USAGE},
         {"type": "message_stop"},
     ]
-    return "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events).encode()
+    return _events(events)
+
+
+SENTENCE = "All done."
+_COUNTS = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+
+
+def _responses(streams: bool) -> bytes:
+    """OpenAI's Responses API."""
+    content = [{"type": "output_text", "text": SENTENCE}]
+    item = {"type": "message", "role": "assistant", "id": "m", "content": content}
+    done = {"id": "r", "status": "completed", "output": [item], "usage": _COUNTS}
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {"id": "r"}},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": done},
+    ]
+    return _events(events) if streams else json.dumps(done).encode()
+
+
+def _completions(streams: bool) -> bytes:
+    """OpenAI's chat completions."""
+    head = {"id": "c", "created": 1, "model": "one"}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    said = {"role": "assistant", "content": SENTENCE}
+    if not streams:
+        choices = [{"index": 0, "message": said, "finish_reason": "stop"}]
+        return json.dumps({**head, "object": "chat.completion", "choices": choices, "usage": usage}).encode()
+    head["object"] = "chat.completion.chunk"
+    first = {**head, "choices": [{"index": 0, "delta": said, "finish_reason": None}]}
+    last = {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage}
+    return _events([first, last]) + b"data: [DONE]\n\n"
+
+
+def _gemini(streams: bool) -> bytes:
+    """Gemini's API."""
+    said = {"content": {"role": "model", "parts": [{"text": SENTENCE}]}, "finishReason": "STOP", "index": 0}
+    usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
+    body: dict[str, Any] = {"candidates": [said], "usageMetadata": usage}
+    return _events([body]) if streams else json.dumps(body).encode()
+
+
+OTHERS: dict[str, Callable[[bool], bytes]] = {
+    "/responses": _responses,
+    "/chat/completions": _completions,
+    "enerateContent": _gemini,
+}
+"""By the end of a path."""
+
+
+def _events(bodies: Sequence[dict[str, Any]]) -> bytes:
+    named = ((f"event: {body['type']}\n" if "type" in body else "") + f"data: {json.dumps(body)}" for body in bodies)
+    return "".join(f"{each}\n\n" for each in named).encode()
+
+
+_HOLDING = ("system", "messages", "content", "text", "input", "instructions", "contents", "parts", "systemInstruction")
 
 
 def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
-        return _texts([value.get("text"), value.get("content")])
+        return _texts([value.get(name) for name in _HOLDING])
     return [text for each in value or [] for text in _texts(each)] if isinstance(value, list) else []

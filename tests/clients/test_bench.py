@@ -141,15 +141,16 @@ def test_kept_reports_are_shown_by_the_command_U5(memd: Any, tmp_path: Path) -> 
 def test_a_shell_that_is_missing_is_told_and_the_others_are_measured_U5(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    here = [each for each in ("bash", "zsh") if shutil.which(each)]
+    here = [each for each in ("bash", "zsh", "fish") if shutil.which(each)]
     found = client_costs.prompt(QUICK)
     assert len(found.figures) == 3 * len(here) + 2 and all(each.samples for each in found.figures)
     assert [each.target is not None for each in found.figures] == [True, False, False] * len(here) + [False, False]
     monkeypatch.setenv("PATH", str(tmp_path))
     found = client_costs.prompt(QUICK)
-    assert not found.figures and found.notes[:2] == (
+    assert not found.figures and found.notes[:3] == (
         "bash was not measured: it is not installed",
         "zsh was not measured: it is not installed",
+        "fish was not measured: it is not installed",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 from memd.clients.exchange.git_exchange import GitExchange
 from memd.clients.exchange.hub_client import HubClient, JoinedHub
 from memd.clients.exchange.hub_exchange import HubExchange
-from memd.protocol.errors import RemoteUnreachable
+from memd.protocol.errors import Refused, RemoteUnreachable
 from memd.protocol.exchange import Exchange, StaleRemote
+from memd.protocol.hub import HubPools, PoolsAtHub
 from memd.protocol.recall import TextVectors
 from memd.protocol.share import SegmentData, ShareState
 from memd.protocol.shared_lines import SEGMENT, ShareMark
@@ -206,6 +208,15 @@ def test_two_processes_do_not_use_an_exchange_at_once(remote: Remote, monkeypatc
     one, other = remote.home("ada"), remote.home("ada")
     with one.exclusive(), pytest.raises(Exception, match="another memd"), other.exclusive():
         pass
+
+
+def test_without_the_http_library_the_command_says_what_to_install_H3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(Refused) as told:
+        HubClient(JoinedHub(url="http://127.0.0.1:9", pass_file=str(tmp_path / "pass"))).ask(HubPools(), PoolsAtHub)
+    assert "memd[hub]" in told.value.hint
 
 
 def test_a_hub_that_is_away_is_unreachable_and_keeps_the_lease_H3(tmp_path: Path) -> None:

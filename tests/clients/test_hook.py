@@ -317,7 +317,7 @@ def test_it_runs_on_the_bare_interpreter_of_each_version(home: dict[str, str], v
     if python is None or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
         pytest.skip(f"there is no Python {version} here")
     host = Host("claude-code", home)
-    command = [python, *program.command(host.places, "claude-code")[1:], "UserPromptSubmit"]
+    command = [python, "-I", "-S", str(program.path(host.places)), "claude-code", "UserPromptSubmit"]
     done = subprocess.run(command, input=json.dumps(prompted("x")).encode(), capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert host.skips_but_late == 1
@@ -327,3 +327,10 @@ def test_the_places_are_those_of_the_home_it_was_installed_for(home: dict[str, s
     settings = json.loads(program.contents(here, home)[program.path(here).with_name("hook.json")])
     assert settings["socket"] == str(here.socket_file)
     assert settings["environment"]["MEMD_HOME"] == home["MEMD_HOME"]
+
+
+def test_skips_that_can_not_be_written_change_nothing_P3(home: dict[str, str]) -> None:
+    host = Host("claude-code", home)
+    program.path(host.places).with_name("skips").mkdir()
+    done = host.run("UserPromptSubmit", json.dumps(prompted("x")).encode())
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

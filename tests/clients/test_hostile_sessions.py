@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.clients.importers import claude_code, codex, gemini, markdown, pi
+from memd.clients.importers import aider, claude_code, cline, codex, cursor, gemini, markdown, pi, specstory
 from memd.daemon.services.admission import admit
 from memd.protocol.errors import MemdError
 from memd.protocol.request import Capture
@@ -26,6 +26,13 @@ FILES: dict[str, tuple[Any, Path]] = {
     "pi": (pi, DATA / "pi.jsonl"),
     "gemini lines": (gemini, DATA / "gemini.jsonl"),
     "gemini": (gemini, DATA / "gemini.json"),
+    "cursor": (cursor, DATA / "cursor.jsonl"),
+    "cline": (cline, DATA / "cline.messages.json"),
+}
+TEXTS: dict[str, tuple[Any, Path]] = {
+    "aider": (aider, DATA / "aider.chat.history.md"),
+    "roo": (cline, DATA / "tasks" / "1772618400000" / "ui_messages.json"),
+    "specstory": (specstory, DATA / "specstory.md"),
 }
 GATE = SecretGate(lambda text: (text, ()), bytes(KEY_BYTES))
 
@@ -72,11 +79,11 @@ def test_a_line_with_a_value_of_any_kind_stops_no_import_P12(agent: str, tmp_pat
         is_taken_or_refused(transcript)
 
 
-@pytest.mark.parametrize("agent", FILES)
+@pytest.mark.parametrize("agent", FILES | TEXTS)
 @settings(max_examples=150, deadline=None)
 @given(content=st.binary(max_size=400), cut=st.integers(0, 4000))
 def test_bytes_of_any_kind_stop_no_import_P12(agent: str, content: bytes, cut: int, tmp_path_factory: Any) -> None:
-    module, source = FILES[agent]
+    module, source = (FILES | TEXTS)[agent]
     file = tmp_path_factory.getbasetemp() / source.name
     file.write_bytes(source.read_bytes()[:cut] + content)
     is_taken_or_refused(module.read(file))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import stat
+import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.clients.hooks import claude_code, hosts, program
-from memd.clients.hooks.hosts import HOOKED, Hosts, check_hosts
+from memd.clients.hooks import claude_code, program
+from memd.clients.hooks.agent_host import SetUp, server_command
+from memd.clients.hooks.command_files import slash_command
+from memd.clients.hooks.config_text import YamlText
+from memd.clients.hooks.hosts import HOSTS, REFLECTING, Hosts, check_hosts
 from memd.protocol.errors import StoreError
 from memd.protocol.places import places
 
@@ -112,10 +119,10 @@ def test_the_hosts_own_notes_of_the_plugin_go_with_it(machine: dict[str, str], m
 
 def test_settings_that_are_no_json_are_left_alone(machine: dict[str, str], memd: Memd) -> None:
     path = Path(machine["HOME"]) / ".claude/settings.json"
-    path.write_text("{ // mine\n}")
+    path.write_text("{ # mine\n}")
     told = memd("setup", "claude-code")
     assert told.code == 5 and "is not JSON" in told.errors
-    assert path.read_text() == "{ // mine\n}"
+    assert path.read_text() == "{ # mine\n}"
     assert memd("setup", "emacs").code == 2
 
 
@@ -156,11 +163,173 @@ def test_whatever_the_settings_are_two_entries_go_in_and_out(
     }  # fmt: skip
     assert not any(edit.is_change for edit in machine.edits(claude_code.NAME))
     assert machine.state(claude_code.NAME, tried=False).problem == ""
-    without = json.loads(claude_code.without(path, path.read_bytes()) or b"{}")
+    without = json.loads(claude_code.without(path, path.read_bytes(), None) or b"{}")
     empty = {name for name in ("enabledPlugins", "extraKnownMarketplaces") if not entries.get(name)}
     assert without == {name: value for name, value in entries.items() if name not in empty}
     machine.take_out(claude_code.NAME, machine.restoring(claude_code.NAME))
     assert path.read_bytes() == own
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
+
+
+OWN: dict[str, dict[str, str]] = {
+    "codex": {
+        ".codex/config.toml": '# mine\nmodel = "one"\n\n[mcp_servers.other]\ncommand = "x"',
+        ".codex/hooks.json": '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "bell"}]}]}}',
+    },
+    "gemini": {".gemini/settings.json": "{}"},
+    "opencode": {".config/opencode/opencode.jsonc": "{ // mine\n}\n"},
+    "cursor": {
+        ".cursor/mcp.json": '{\n  "mcpServers": {\n    "other": {"command": "x"}\n  }\n}\n',
+        ".cursor/hooks.json": '{\n  "version": 1,\n  "hooks": {"stop": [{"command": "bell"}]}\n}',
+    },
+    "aider": {".aider.conf.yml": "# mine\nread:\n- CONVENTIONS.md\nmodel: one"},
+    "vscode": {".config/Code/User/mcp.json": '{\n\t// mine\n\t"servers": {\n\t},\n\t"inputs": []\n}'},
+    "cline": {".cline/data/settings/cline_mcp_settings.json": '{"mcpServers": {}}'},
+    "zed": {
+        ".config/zed/settings.json": '// Zed\n{\n  "theme": "One", // dark\n}\n',
+        ".config/zed/AGENTS.md": "Write short functions.",
+    },
+    "continue": {
+        ".continue/config.yaml": "name: Mine\nmcpServers:\n    # the tools\n    - name: other\n      command: x\n"
+    },
+}
+FOLDERS = {"aider": ".aider", "vscode": ".config/Code", "zed": ".config/zed", "opencode": ".config/opencode"}
+ADDED = {
+    "codex": {".codex/prompts/memd-reflect.md"},
+    "gemini": {
+        ".gemini/commands/memd/reflect.toml",
+        ".gemini/extensions/memd/gemini-extension.json",
+        ".gemini/extensions/memd/hooks/hooks.json",
+    },
+    "opencode": {".config/opencode/plugin/memd.js"},
+    "vscode": {".config/Code/User/prompts/memd.instructions.md"},
+    "cline": {"Documents/Cline/Rules/memd.md"},
+    "continue": {".continue/rules/memd.md"},
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("has_files", [True, False])
+def test_every_host_is_byte_for_byte_as_before_U2(
+    machine: dict[str, str], memd: Memd, name: str, has_files: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "OPENCODE_CONFIG_DIR", "CONTINUE_GLOBAL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = Path(machine["HOME"])
+    (folder / FOLDERS.get(name, f".{name}")).mkdir(parents=True)
+    for path, text in OWN[name].items() if has_files else ():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    before = tree(folder)
+    assert memd("setup", name, "--dry-run").code == 0 and tree(folder) == before
+    assert memd("setup", name).code == 0
+    after = tree(folder)
+    assert set(after) - set(before) >= ADDED.get(name, set())
+    assert all(words(before[path].decode()) <= words(after[path].decode()) for path in before)
+    assert memd("setup", name, "--json").data["hosts"][0]["files"] == {} and tree(folder) == after
+    assert problems()[name] == ""
+    assert memd("unsetup", name).code == 0
+    assert tree(folder) == before
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_the_user_added_in_a_host_stays_U2(
+    machine: dict[str, str], memd: Memd, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user adds a line to each of the files that were there before; then memd goes, and the line stays."""
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "OPENCODE_CONFIG_DIR", "CONTINUE_GLOBAL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = Path(machine["HOME"])
+    for path, text in OWN[name].items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    assert memd("setup", name).code == 0
+    line = {".json": "\n", ".md": "Also this.\n"}
+    for path in OWN[name]:
+        with (folder / path).open("a") as file:
+            file.write(line.get(Path(path).suffix, "\n# also this\n"))
+    assert memd("setup", name).code == 0, "again, over the user's change"
+    assert memd("unsetup", name).code == 0
+    for path, text in OWN[name].items():
+        now = (folder / path).read_text()
+        assert "memd" not in now, now
+        assert words(text) - {"servers", "mcpServers"} <= words(now)
+        assert line.get(Path(path).suffix, "\n# also this\n").strip() in now
+
+
+def test_a_file_of_the_users_own_is_not_replaced_U2(machine: dict[str, str], memd: Memd) -> None:
+    path = Path(machine["HOME"]) / ".continue/rules/memd.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    told = memd("setup", "continue")
+    assert told.code and "is not memd's" in told.errors and path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_environment_that_moved_is_set_up_in_place_of_the_old_one_U2(
+    machine: dict[str, str], memd: Memd, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After it, no file names the old interpreter, and `memd unsetup` takes all out."""
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "OPENCODE_CONFIG_DIR", "CONTINUE_GLOBAL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = Path(machine["HOME"])
+    for path, text in OWN[name].items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    before = tree(folder)
+    monkeypatch.setattr("sys.executable", "/elsewhere/bin/python")
+    old = machine_of(machine)
+    old.set_up(name, old.edits(name))
+    assert any(b"/elsewhere" in content for content in tree(folder).values())
+    monkeypatch.undo()
+    monkeypatch.setenv("HOME", machine["HOME"])
+    monkeypatch.setenv("MEMD_HOME", machine["MEMD_HOME"])
+    assert memd("setup", name).code == 0
+    assert not any(b"/elsewhere" in content for content in tree(folder).values()) and problems()[name] == ""
+    assert memd("unsetup", name).code == 0
+    assert tree(folder) == before
+
+
+def test_aiders_command_reads_nothing_of_what_the_user_types_U2(machine: dict[str, str]) -> None:
+    set_up = SetUp(places=places(machine, os.getuid()), environment=machine)
+    found = machine_of(machine)
+    found.set_up("aider", found.edits("aider"))
+    command = YamlText((set_up.home / ".aider.conf.yml").read_bytes(), Path()).value["notifications-command"]
+    typed = b"what the user typed"
+    done = subprocess.run(["sh", "-c", f"{command}; cat"], input=typed, capture_output=True, env=machine, check=True)
+    assert done.stdout == typed
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_codex_starts_after_memd_is_gone_U2(
+    machine: dict[str, str], memd: Memd, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """Codex keeps the user's consents in tables below memd's."""
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    path = Path(machine["HOME"]) / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text("# mine\n[features]\nx = true\n\n[mcp_servers.other]\ncommand = 'y'\n")
+    memd("setup", "codex")
+    added = "\nstartup_timeout_sec = 20\n\n[mcp_servers.memd.tools.memory_recall]\napproval_mode = 'approve'\n"
+    path.write_bytes((path.read_text() + added).replace("\n", ending).encode())
+    assert memd("unsetup", "codex").code == 0
+    left = tomllib.loads(path.read_bytes().decode())
+    assert left == {"features": {"x": True}, "mcp_servers": {"other": {"command": "y"}}}
+    assert path.read_text().startswith("# mine")
+
+
+def test_a_folder_that_the_host_removed_is_no_error_U2(machine: dict[str, str], memd: Memd) -> None:
+    memd("setup", "gemini")
+    shutil.rmtree(Path(machine["HOME"]) / ".gemini/extensions/memd")
+    assert memd("unsetup", "gemini").code == 0
+    assert "nothing to do" in memd("unsetup").text
+
+
+def test_the_table_of_hosts_is_complete() -> None:
+    assert set(HOSTS) == {*REFLECTING, *OWN, "shell"}
 
 
 # --- what no longer runs --------------------------------------------------------------------------------------------
@@ -169,11 +338,11 @@ def problems() -> dict[str, str]:
 
 
 def test_a_hook_that_no_longer_runs_is_noticed(machine: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [(state.name, state.is_set_up) for state in check_hosts()] == [(name, False) for name in HOOKED]
+    assert [(state.name, state.is_set_up) for state in check_hosts()] == [(name, False) for name in REFLECTING]
     found = machine_of(machine)
-    for name in HOOKED:
+    for name in REFLECTING:
         found.set_up(name, found.edits(name))
-    assert problems() == dict.fromkeys(HOOKED, "")
+    assert problems() == dict.fromkeys(REFLECTING, "")
     installed = program.path(places(machine, os.getuid()))
     whole = installed.read_bytes()
     installed.unlink()
@@ -181,11 +350,17 @@ def test_a_hook_that_no_longer_runs_is_noticed(machine: dict[str, str], monkeypa
     installed.write_bytes(b"raise SystemExit(2)\n")
     assert all("another version" in each for each in problems().values())
     monkeypatch.setattr(program, "SOURCE", installed)  # an upgrade that brought a broken one
+    program.install(places(machine, os.getuid()), machine)
     assert all("exit code 2" in each for each in problems().values())
     monkeypatch.undo()
     monkeypatch.setenv("HOME", machine["HOME"])
     monkeypatch.setenv("MEMD_HOME", machine["MEMD_HOME"])
     installed.write_bytes(whole)
+    program.install(places(machine, os.getuid()), machine)
+    compiled = installed.with_name(program.COMPILED)
+    compiled.write_bytes(b"of another Python" + compiled.read_bytes()[17:])
+    assert all("of Python" in each for each in problems().values())
+    program.install(places(machine, os.getuid()), machine)
     path = Path(machine["HOME"]) / ".claude/settings.json"
     settings = json.loads(path.read_text())
     for change, reason in (
@@ -197,9 +372,9 @@ def test_a_hook_that_no_longer_runs_is_noticed(machine: dict[str, str], monkeypa
         assert reason in problems()[claude_code.NAME]
     (Path(machine["HOME"]) / ".pi/agent/extensions/memd.ts").unlink()
     assert "memd.ts" in problems()["pi"]
-    for name in HOOKED:
+    for name in REFLECTING:
         found.set_up(name, found.edits(name))
-    assert problems() == dict.fromkeys(HOOKED, "")
+    assert problems() == dict.fromkeys(REFLECTING, "")
 
 
 def test_an_environment_that_was_removed_is_noticed(machine: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +414,7 @@ def test_a_record_that_does_not_read_is_told_and_nothing_is_guessed(machine: dic
 def test_every_file_of_the_plugin_is_what_the_host_reads(machine: dict[str, str]) -> None:
     """The marketplace layout; one shell line for each event, that can't fail; the six tools beside it."""
     own = claude_code.own_files
-    files = own(places(machine, os.getuid()), hosts.server_command(), hosts.slash_command(), reflects=False)
+    files = own(places(machine, os.getuid()), server_command(), slash_command(), reflects=False)
     read = {path.name: json.loads(content) for path, content in files.items() if path.suffix == ".json"}
     assert read["marketplace.json"]["plugins"][0]["source"] == "./plugin"
     assert read["plugin.json"]["name"] == read["marketplace.json"]["plugins"][0]["name"] == "memd"

@@ -9,8 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
+from typer.main import get_command
 
+from memd.clients.cli.hub import HubCommandGroup, app
 from memd.clients.hub import administration
 from memd.clients.python.client import Client
 from memd.protocol.errors import MemdError
@@ -122,6 +125,13 @@ def project_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
+def test_the_help_lists_each_command_once_by_audience_H3() -> None:
+    group = get_command(app)
+    assert isinstance(group, HubCommandGroup)
+    names = group.list_commands(None)
+    assert sorted(names) == sorted(group.commands) and len(names) == len(set(names))
+
+
 @pytest.mark.slow
 def test_two_colleagues_share_without_a_repository_and_ask_across_H3(
     hub: Hub, colleague: Callable[[str], Colleague]
@@ -195,6 +205,93 @@ def test_a_revoked_colleague_and_one_past_the_lease_read_nothing_A1(
     ben.done("hub", "leave", "--cwd", str(ben.folder))
     assert PRESS not in ben.everything()
     assert "joined no hub" in ben.done("hub", "status")
+
+
+@pytest.mark.slow
+def test_a_withdrawal_that_fails_says_so_and_is_done_when_it_is_repeated_H3(
+    hub: Hub, colleague: Callable[[str], Colleague]
+) -> None:
+    ada = colleague("Ida")
+    file = hub.grant("ida", POOL)
+    ada.join(hub, file)
+    ada.share(LEDGER)
+    bert = hub.user("bob", POOL)
+    bert.put(POOL, bert.author(31, POOL, PRESS))
+    ada.done("hub", "sync")
+    assert PRESS in ada.everything()
+    administrator(hub, ada, "revoke", "ida")
+    at = ("--cwd", str(ada.folder))
+    told = ada.memd("hub", "leave", "--withdraw", *at)
+    words = " ".join(told.errors.split())
+    assert told.code != 0 and "the hub still has your lines" in words and "repeat" in words
+    assert PRESS not in ada.everything(), "the lease has ended"
+    assert hub.rows("select from memd.rec where text = %s", LEDGER)
+    assert "still has 1 line of yours" in ada.done("hub", "status")
+    hub.grant("ida", POOL).rename(file)
+    assert "is withdrawn" in ada.done("hub", "leave", "--withdraw", *at)
+    assert not hub.rows("select from memd.rec where text = %s", LEDGER)
+    assert PRESS not in ada.everything()
+    assert "joined no hub" in ada.done("hub", "status")
+    ada.join(hub, file)
+    assert not hub.rows("select from memd.rec where text = %s", LEDGER), "nothing was chosen since"
+
+
+@pytest.mark.slow
+def test_after_a_restore_of_the_database_one_sync_sends_what_the_hub_lost_H3(
+    hub: Hub, colleague: Callable[[str], Colleague]
+) -> None:
+    ada = colleague("Uta")
+    ada.join(hub, hub.grant("uta", POOL))
+    ada.share(LEDGER)
+    mine = "(select part from memd.head where subject = 'uta')"
+    searched = f"select text from memd.rec where part in {mine} order by n"
+    with psycopg.connect(hub.admin) as connection:
+        connection.execute("create table backup as select * from memd.head where subject = 'uta'")
+    ada.share(PRESS)
+    with psycopg.connect(hub.admin) as connection:  # as a restore from before the second sync leaves it
+        for table in ("op", "rec"):
+            connection.execute(f"delete from memd.{table} where n > 0 and part in {mine}".encode())
+        connection.execute("delete from memd.head where subject = 'uta'")
+        connection.execute("insert into memd.head select * from backup")
+        connection.execute("drop table backup")
+    assert hub.rows(searched) == [(LEDGER,)]
+    ada.done("hub", "sync")
+    assert hub.rows(searched) == [(LEDGER,), (PRESS,)]
+    with psycopg.connect(hub.admin) as connection:  # and from before the first one
+        for table in ("op", "rec", "head"):
+            connection.execute(f"delete from memd.{table} where part in {mine}".encode())
+    ada.done("hub", "sync")
+    assert hub.rows(searched) == [(LEDGER,), (PRESS,)]
+
+
+@pytest.mark.slow
+def test_a_hub_that_is_only_asked_can_be_left_H3(hub: Hub, colleague: Callable[[str], Colleague]) -> None:
+    eve = colleague("Eve")
+    url = hub.gateways[-1].url
+    assert "no pass for" in eve.memd("hub", "leave", url).errors
+    eve.done("hub", "join", url, "--pass-file", str(hub.grant("eve", POOL)))
+    assert "asked no more" in eve.done("hub", "leave", url)
+    assert "joined no hub" in eve.done("hub", "status")
+    eve.join(hub, hub.grant("eve", POOL))
+    assert "in the project's folder" in eve.memd("hub", "leave", url).errors
+    # the administrator's commands: a key is made after everything else is known to be right
+    key = eve.folder / "issuer.key"
+    missing = eve.memd("hub", "grant", "eve", "--pool", "no/such", "--key", str(key), "--database", hub.admin)
+    assert "no pool no/such" in missing.errors and not key.exists()
+    made = eve.memd("hub", "grant", "eve", "--pool", POOL, "--key", str(key), "--database", hub.admin)
+    assert key.exists() and str(administration.public_file(key)) in made.errors.replace("\n", "")
+    wrong = eve.memd(
+        "hub", "grant", "zoe", "--pool", POOL, "--key", str(hub.keys / "issuer.pem"), "--database", hub.admin
+    )
+    assert wrong.code != 0 and "zoe" not in administrator(hub, eve, "grants")
+    # hidden authors are listed, and --lines with --pool hides in that pool alone
+    user = hub.user("kai", POOL, f"{POOL}-other")
+    here, there = user.author(33, POOL, "The gate is green."), user.author(34, f"{POOL}-other", "The gate is shut.")
+    user.put(POOL, here)
+    user.put(f"{POOL}-other", there)
+    administrator(hub, eve, "revoke", "kai", "--pool", POOL, "--lines")
+    listed = administrator(hub, eve, "grants")
+    assert "hidden from everybody" in listed and here.partition in listed and there.partition not in listed
 
 
 def administrator(hub: Hub, person: Colleague, *arguments: str) -> str:

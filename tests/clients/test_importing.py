@@ -57,6 +57,7 @@ def test_without_a_name_it_lists_and_imports_nothing_P25(memd: Any, machine: Pat
         "codex": ["new"],
         "pi": ["new"],
         "gemini": ["new"],
+        **{name: [] for name in ("opencode", "cline", "cursor", "aider", "specstory")},
         "markdown": [each["state"] for each in told.data["agents"][-1]["files"]],
     }
     assert str(machine / ".claude" / "CLAUDE.md") in [each["path"] for each in told.data["agents"][-1]["files"]]

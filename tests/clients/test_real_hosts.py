@@ -1,4 +1,4 @@
-"""Claude Code and pi themselves, where they are installed, with a model on a loopback port: five turns each (Q1, W13).
+"""The agents themselves, where they are installed, with a model on a loopback port: five turns each (Q1, W13).
 
 At each turn the current profile stands before the model, over a change of it and a compaction; afterwards an import of
 the whole session adds nothing. With a script, the model works and is asked once what lasts of its session (W4).
@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
+import select
 import shutil
 import subprocess
 import time
@@ -19,11 +22,13 @@ from typing import Any
 
 import pytest
 
-from memd.clients.hooks import notes
-from memd.clients.hooks.hosts import HostOptions, Hosts
+from memd.clients.hooks import notes, rule_hosts
+from memd.clients.hooks.agent_host import HostOptions
+from memd.clients.hooks.hosts import Hosts
 from memd.clients.importers.agent_files import reader
 from memd.clients.importers.cursors import Cursors
 from memd.clients.importers.delivery import ImportSource, hand_over
+from memd.clients.mcp.tools import INSTRUCTIONS
 from tests.clients.model_api import Blocks, ModelApi
 from tests.conftest import RunningDaemon
 
@@ -58,9 +63,11 @@ def five_turns(daemon: RunningDaemon, model: ModelApi, cwd: str, turns: list[str
     """Each turn's request holds the profile as it was when the turn began; a turn that was skipped is counted."""
     held = skipped = 0
     for number, prompt in enumerate(turns):
-        with daemon.client() as client:
-            if number == 2:
+        if number == 2:
+            with daemon.client() as client:
                 client.remember("I prefer two blank lines between functions.")
+        _captured(daemon)
+        with daemon.client() as client:
             before, count = client.profile(cwd=cwd).text, _skips(daemon)
             turn(prompt)
             after = client.profile(cwd=cwd).text  # what was just said may be distilled while the turn goes on
@@ -69,9 +76,24 @@ def five_turns(daemon: RunningDaemon, model: ModelApi, cwd: str, turns: list[str
             continue
         if prompt.startswith("/"):  # a word to the host, after which the next turn has to bring the profile back
             continue
-        assert before in model.context or after in model.context, f"turn {number}: {prompt}"
+        context = _lasting(model.context)
+        assert _lasting(before) in context or _lasting(after) in context, f"turn {number}: {prompt}"
         held += 1
     assert held, f"{skipped} turns were skipped: the machine is too busy to tell"
+
+
+def _lasting(text: str) -> str:
+    """A text without the section on the last session, which stands there as a session starts."""
+    return re.sub(r"\n## Last time here.*?(?=\n## |\n</memd)", "", text, flags=re.DOTALL)
+
+
+def _captured(daemon: RunningDaemon) -> None:
+    """Wait until every noted session is read and distilled."""
+    end = time.monotonic() + 90
+    while notes.has_notes(daemon.places.state):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    daemon.settle()
 
 
 def _skips(daemon: RunningDaemon) -> int:
@@ -79,18 +101,25 @@ def _skips(daemon: RunningDaemon) -> int:
     return found.total if found else 0
 
 
-def importing_adds_nothing(daemon: RunningDaemon, agent: str, folder: Path) -> None:
-    end = time.monotonic() + 90
-    while notes.has_notes(daemon.places.state):
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    (path,) = folder.rglob("*.jsonl")
+def importing_adds_nothing(
+    daemon: RunningDaemon, agent: str, folder: Path, pattern: str = "*.jsonl", *, ends: int = 0
+) -> None:
+    """`ends`: 1 for a host that does not tell the end of a session, which an import takes for over."""
+    _captured(daemon)
+    (path,) = folder.rglob(pattern)
     cursors = Cursors(daemon.places.state)
     cursors.ignore([path])
     with daemon.client() as client:
         (sent,) = hand_over(client, ImportSource(agent, path, reader(agent, path, "", cursors)), cursors).sessions
-    assert (sent.accepted, sent.changed, sent.refused) == (0, 0, ())
-    assert sent.duplicate == sent.events >= 10
+    assert (sent.accepted, sent.changed, sent.refused) == (ends, 0, ())
+    assert sent.duplicate + ends == sent.events >= 10
+
+
+def _said(daemon: RunningDaemon) -> str:
+    """All turns of all sessions."""
+    with daemon.client() as client:
+        documents = [row.document for row in client.sessions().sessions]
+        return "\n".join(turn.text for document in documents for turn in client.transcript(document, limit=1000).turns)
 
 
 def set_up(name: str, daemon: RunningDaemon, user: dict[str, str], options: HostOptions | None = None) -> None:
@@ -169,6 +198,209 @@ def test_five_turns_of_pi(remembering: RunningDaemon, user: dict[str, str], mode
     with pi_session({**user, "NO_KEY": "none"}, project) as turn:
         five_turns(remembering, model, project, [*PROMPTS, "Never push on a Friday.", "Thanks."], turn)
     importing_adds_nothing(remembering, "pi", agent / "sessions")
+
+
+SIX = [*PROMPTS, "Never push on a Friday.", "Thanks for that."]
+
+
+def each_turn(
+    command: Callable[[str, bool], list[str]], environment: dict[str, str], cwd: str
+) -> Callable[[str], None]:
+    """A session whose turns are processes of their own, as a function for a turn; `command`: of a prompt, and whether
+    the session has begun."""
+    begun: list[str] = []
+
+    def turn(prompt: str) -> None:
+        line = command(prompt, bool(begun))
+        done = subprocess.run(
+            line, env=environment, cwd=cwd, capture_output=True, timeout=150, check=False, stdin=subprocess.DEVNULL
+        )
+        assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+        begun[:] = [prompt]
+
+    return turn
+
+
+def untouched(daemon: RunningDaemon, name: str, user: dict[str, str], before: dict[str, bytes]) -> None:
+    """After `memd unsetup` the files that were there are as they were, and memd's own are gone."""
+    hosts = Hosts(daemon.places, user)
+    changed = list(hosts.log(name).files)
+    hosts.take_out(name, hosts.restoring(name))
+    home = Path(user["HOME"])
+    assert {path: Path(path).read_bytes() for path in changed if Path(path).exists()} == {
+        str(home / path): content for path, content in before.items() if str(home / path) in changed
+    }
+
+
+def with_files(user: dict[str, str], files: dict[str, str]) -> dict[str, bytes]:
+    """The host's configuration by path below the home folder."""
+    for path, text in files.items():
+        (Path(user["HOME"]) / path).parent.mkdir(parents=True, exist_ok=True)
+        (Path(user["HOME"]) / path).write_text(text)
+    return {path: text.encode() for path, text in files.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("codex"), reason="Codex is not installed")
+def test_five_turns_of_codex(remembering: RunningDaemon, user: dict[str, str], model: ModelApi) -> None:
+    project = f"{user['HOME']}/project"
+    config = f"""# mine
+model = "one"
+model_provider = "loopback"
+
+[model_providers.loopback]
+name = "loopback"
+base_url = "{model.url}/v1"
+wire_api = "responses"
+"""
+    before = with_files(user, {".codex/config.toml": config})
+    set_up("codex", remembering, user)
+
+    def command(prompt: str, begun: bool) -> list[str]:
+        flags = ["--skip-git-repo-check", "--dangerously-bypass-hook-trust"]
+        return ["codex", "exec", *flags, *(["resume", "--last"] if begun else []), prompt]
+
+    five_turns(remembering, model, project, SIX, each_turn(command, user, project))
+    assert "memory_recall" in json.dumps(model.seen[-1].get("tools", "")), "the agent has memd's tools"
+    importing_adds_nothing(remembering, "codex", Path(user["HOME"]) / ".codex/sessions")
+    untouched(remembering, "codex", user, before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("gemini"), reason="Gemini CLI is not installed")
+def test_five_turns_of_gemini(remembering: RunningDaemon, user: dict[str, str], model: ModelApi) -> None:
+    project = f"{user['HOME']}/project"
+    before = with_files(user, {".gemini/settings.json": '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'})
+    set_up("gemini", remembering, user)
+    environment = {**user, "GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": model.url}
+
+    def command(prompt: str, begun: bool) -> list[str]:
+        resumed = ["--resume", "latest"] if begun else []
+        return ["gemini", "-m", "gemini-2.5-pro", "--skip-trust", *resumed, "-p", prompt]
+
+    five_turns(remembering, model, project, SIX, each_turn(command, environment, project))
+    assert INSTRUCTIONS in model.context, "the server runs; its tools wait for the user's consent"
+    importing_adds_nothing(remembering, "gemini", Path(user["HOME"]) / ".gemini/tmp")
+    untouched(remembering, "gemini", user, before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("opencode"), reason="opencode is not installed")
+def test_five_turns_of_opencode(remembering: RunningDaemon, user: dict[str, str], model: ModelApi) -> None:
+    project = f"{user['HOME']}/project"
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "loopback",
+        "options": {"baseURL": f"{model.url}/v1", "apiKey": "none"},
+        "models": {"one": {"name": "one"}},
+    }
+    config = {"provider": {"loopback": provider}, "model": "loopback/one", "autoupdate": False}
+    before = with_files(user, {".config/opencode/opencode.json": json.dumps(config)})
+    set_up("opencode", remembering, user)
+
+    def command(prompt: str, begun: bool) -> list[str]:
+        return ["opencode", "run", *(["--continue"] if begun else []), prompt]
+
+    five_turns(remembering, model, project, SIX, each_turn(command, user, project))
+    assert "memory_recall" in json.dumps(model.seen[-1].get("tools", "")), "the agent has memd's tools"
+    importing_adds_nothing(remembering, "opencode", Path(user["HOME"]) / ".local/share/opencode", "opencode.db", ends=1)
+    untouched(remembering, "opencode", user, before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("cn"), reason="the command line of Continue is not installed")
+def test_turns_of_continue(remembering: RunningDaemon, user: dict[str, str], model: ModelApi) -> None:
+    project = f"{user['HOME']}/project"
+    config = f"""# mine
+name: Mine
+version: 1.0.0
+schema: v1
+models:
+  - name: one
+    provider: openai
+    model: one
+    apiBase: {model.url}/v1
+    apiKey: none
+"""
+    before = with_files(user, {".continue/config.yaml": config, ".claude/settings.json": "{}"})
+    set_up("continue", remembering, user)
+    turn = each_turn(lambda prompt, begun: ["cn", *(["--resume"] if begun else []), "-p", prompt], user, project)
+    for prompt in SIX:
+        turn(prompt)
+        assert rule_hosts.RULE.split("\n")[0] in model.context and "memory_profile" in json.dumps(
+            model.seen[-1]["tools"]
+        )
+    untouched(remembering, "continue", user, before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("cline"), reason="Cline is not installed")
+def test_turns_of_cline(remembering: RunningDaemon, user: dict[str, str], model: ModelApi) -> None:
+    project = f"{user['HOME']}/project"
+    before = with_files(user, {".cline/data/settings/cline_mcp_settings.json": '{"mcpServers": {}}'})
+    signed = ["cline", "auth", "-p", "openai", "-k", "none", "-m", "one", "-b", f"{model.url}/v1"]
+    subprocess.run(signed, env=user, cwd=project, check=True, timeout=60, stdin=subprocess.DEVNULL, capture_output=True)
+    set_up("cline", remembering, user)
+    turn = each_turn(lambda prompt, begun: ["cline", "--json", prompt], user, project)
+    for prompt in SIX:
+        turn(prompt)
+        assert rule_hosts.RULE.split("\n")[0] in model.context and "memory_profile" in json.dumps(
+            model.seen[-1]["tools"]
+        )
+    end = time.monotonic() + 60
+    while SIX[-1] not in _said(remembering):
+        assert time.monotonic() < end, "the server captures a session as it ends"
+        time.sleep(0.2)
+    untouched(remembering, "cline", user, before)
+
+
+@contextmanager
+def terminal(command: list[str], environment: dict[str, str], cwd: str, ready: str) -> Iterator[Callable[[str], None]]:
+    """A program in a terminal, as a function that types a line and waits until the program is ready again."""
+    main, inner = pty.openpty()
+    with subprocess.Popen(command, env=environment, cwd=cwd, stdin=inner, stdout=inner, stderr=inner) as process:
+        os.close(inner)
+
+        def wait() -> None:
+            read, end = "", time.monotonic() + 120
+            while not read.rstrip(" ").endswith(ready):
+                assert time.monotonic() < end, read[-2000:]
+                if select.select([main], [], [], 1)[0]:
+                    read += os.read(main, 65536).decode(errors="replace")
+
+        def turn(prompt: str) -> None:
+            os.write(main, prompt.encode() + b"\n")
+            wait()
+
+        try:
+            wait()
+            yield turn
+        finally:
+            process.kill()
+    os.close(main)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("aider"), reason="aider is not installed")
+def test_five_turns_of_aider(remembering: RunningDaemon, user: dict[str, str], model: ModelApi) -> None:
+    project = f"{user['HOME']}/project"
+    before = with_files(user, {".aider.conf.yml": "# mine\nread:\n- mine.md\n", "project/mine.md": "Mine.\n"})
+    set_up("aider", remembering, user)
+    environment = {**user, "OPENAI_API_BASE": f"{model.url}/v1", "OPENAI_API_KEY": "none"}
+    flags = ["--no-git", "--no-show-model-warnings", "--no-check-update", "--no-pretty", "--no-fancy-input"]
+    flags += ["--analytics-disable", "--no-show-release-notes", "--no-suggest-shell-commands"]
+    with terminal(["aider", "--model", "openai/one", *flags], environment, project, "\n>") as turn:
+        for number, prompt in enumerate(SIX):
+            with remembering.client() as client:
+                if number == 2:
+                    client.remember("I prefer two blank lines between functions.")
+                remembering.settle()
+                personal = client.profile().text
+            turn(prompt)
+            if number not in (0, 2):  # the file is written after a turn, for the next one
+                assert personal in model.context, prompt
+    importing_adds_nothing(remembering, "aider", Path(project), ".aider.chat.history.md", ends=1)
+    untouched(remembering, "aider", user, before)
 
 
 # --- a reflection -----------------------------------------------------------------------------------------------------

@@ -92,14 +92,13 @@ def test_agents_with_other_work_answer_the_same_question_in_their_own_way_P5_Q6(
         while not is_whole(client) and time.monotonic() < end:
             time.sleep(0.1)
         for uses in (slice(24), slice(24, None)):  # after the second lot each has a scorer of its own
-            for agent, done in work.items():
-                put_to_use(client, agent, done[uses])
+            put_to_use(client, {agent: done[uses] for agent, done in work.items()})
             ranked = {agent: answered(client, agent) for agent in AGENTS}
             assert all(len(each) == number for each in ranked.values())
             assert spearman(ranked["buyer"], ranked["tester"], own) <= 0.9
             assert spearman(ranked["buyer"], ranked["tester"], neutral) >= 0.98
             if uses.start is None:
-                # the twin was put to use seconds later, so two near-equal scores may change places
+                # the twin was put to use moments later, so two near-equal scores may change places
                 assert spearman(ranked["buyer"], ranked["twin"], range(number)) >= 0.99, "the same history"
 
 
@@ -120,15 +119,17 @@ def answered(client: Client, agent: str) -> list[int]:
     return [BASE.index(hit.record.content) for hit in ask(client, agent).hits]
 
 
-def put_to_use(client: Client, agent: str, lines: list[int]) -> None:
-    """An agent asks, and uses one of these lines of its memory each time."""
-    before = ask(client, agent).hits
-    ids = {hit.record.content: hit.record.id for hit in before}
-    for n in lines:
-        assert client.feedback(ask(client, agent).recall, used=[ids[BASE[n]]]).records == 1
+def put_to_use(client: Client, work: dict[str, list[int]]) -> None:
+    """Each agent in turn asks, and uses the next of its lines: seconds between two agents would change strengths."""
+    before = {agent: ask(client, agent).hits for agent in work}
+    ids = {agent: {hit.record.content: hit.record.id for hit in hits} for agent, hits in before.items()}
+    for lines in zip(*work.values(), strict=True):
+        for agent, n in zip(work, lines, strict=True):
+            assert client.feedback(ask(client, agent).recall, used=[ids[agent][BASE[n]]]).records == 1
     end = time.monotonic() + 90  # a use is written down at once and counted a moment later
-    while uses_of(ask(client, agent).hits) < uses_of(before) + len(lines) and time.monotonic() < end:
-        time.sleep(0.02)
+    for agent, lines in work.items():
+        while uses_of(ask(client, agent).hits) < uses_of(before[agent]) + len(lines) and time.monotonic() < end:
+            time.sleep(0.02)
 
 
 def uses_of(hits: tuple[Hit, ...]) -> int:

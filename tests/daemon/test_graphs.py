@@ -1,16 +1,29 @@
-"""A graph of vectors beside the exact index: it finds the same, follows changes, and goes with what is forgotten."""
+"""A graph beside the exact index finds the same, follows changes, and goes with what is forgotten (Q2, U10)."""
 
+import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hnswlib
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.daemon.projections.records import digest
-from memd.daemon.projections.vector_index import ExactIndex, GraphIndex, NeighbourGraph, Rows, build, read, save_rows
+from memd.daemon.projections.vector_index import (
+    ExactIndex,
+    GraphIndex,
+    NeighbourGraph,
+    Rows,
+    build,
+    has_graphs,
+    read,
+    save_rows,
+)
 from memd.daemon.projections.vector_store import VectorStore
 from memd.daemon.projections.vectors import VectorIndexes
 from memd.daemon.services.maintenance.vector_graphs import VectorGraphBuilder
@@ -72,6 +85,52 @@ def test_a_graph_of_another_model_or_with_a_flipped_bit_is_none_P14(graph_folder
     damaged[1000] ^= 1
     (tmp_path / "graph").write_bytes(damaged)
     assert read(tmp_path, "m") is None
+
+
+def test_a_graph_in_a_format_that_this_hnswlib_does_not_read_is_none_U10(graph_folder: Path, tmp_path: Path) -> None:
+    rows = msgspec.msgpack.decode((graph_folder / "rows").read_bytes(), type=Rows)
+    foreign = (graph_folder / "graph").read_bytes() + bytes(4 * len(rows.ids))
+    (tmp_path / "graph").write_bytes(foreign)
+    save_rows(tmp_path, msgspec.structs.replace(rows, check=zlib.crc32(foreign)))
+    assert read(tmp_path, "m") is None
+
+
+@settings(max_examples=50 * EXAMPLES, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["put", "put", "drop"]), st.integers(0, 60)), max_size=120), st.data())
+def test_exact_search_gives_what_hnswlib_gives_for_the_same_rows_Q2(
+    steps: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    vectors, index, alive = rows(61, 16), ExactIndex(16, capacity=2), set[int]()
+    for step, number in steps:
+        if step == "put":
+            index.put([f"id{number}"], vectors[number : number + 1])
+            alive.add(number)
+        else:
+            index.drop(f"id{number}")
+            alive.discard(number)
+    assert len(index) == len(alive) and all(index.holds(f"id{number}") == (number in alive) for number in range(61))
+    probe, limit = rows(80, 16)[data.draw(st.integers(0, 79))], data.draw(st.integers(1, 70))
+    found = index.nearest(probe, limit)
+    if not alive:
+        assert found == []
+        return
+    judge, numbers = hnswlib.BFIndex("ip", 16), sorted(alive)
+    judge.init_index(len(alive))
+    judge.add_items(vectors[numbers], numbers)
+    labels, distances = judge.knn_query(probe[None, :], k=min(limit, len(alive)))
+    assert [id for id, _ in found] == [f"id{label}" for label in labels[0]]
+    assert [cosine for _, cosine in found] == pytest.approx((1 - distances[0]).tolist(), abs=1e-6)
+    assert index.cosines(probe, [id for id, _ in found], lambda marks: ((), vectors[:0])) == pytest.approx(
+        dict(found), abs=1e-6
+    )
+
+
+def test_equal_vectors_come_in_the_order_of_their_ids_wherever_they_lie_Q2() -> None:
+    index, row = ExactIndex(16, capacity=2), rows(2, 16)
+    index.put([f"id{n}" for n in (7, 3, 9, 1, 5)], np.repeat(row[:1], 5, axis=0))
+    index.put(["other"], row[1:])
+    index.drop("id7")
+    assert [id for id, _ in index.nearest(row[0], 2)] == ["id1", "id3"]
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -140,6 +199,52 @@ def test_a_pool_that_outgrew_the_exact_index_is_searched_through_a_graph_Q2(runn
     assert again.outgrown() is None, "the graph lies on the disk"
     for probe in probes:
         assert dict(again.nearest(probe, ["personal"], 10)) == dict(vectors.nearest(probe, ["personal"], 10))
+
+
+@pytest.fixture
+def without_hnswlib(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """A switch: `setitem` hides the library from imports, `undo` shows it again."""
+    yield monkeypatch
+    has_graphs.cache_clear()
+
+
+def test_a_home_moves_to_a_machine_without_hnswlib_and_back_U10(
+    running: Running, without_hnswlib: pytest.MonkeyPatch
+) -> None:
+    before, probes = searched(running), rows(MANY)[:20]
+    made(running)
+    near = [dict(before.nearest(probe, ["personal"], 10)) for probe in probes]
+
+    without_hnswlib.setitem(sys.modules, "hnswlib", None)
+    has_graphs.cache_clear()
+    exact = searched(running)
+    assert exact.outgrown() is None and exact.counts == (MANY, MANY)
+    for probe, truth in zip(probes, near, strict=True):
+        assert len(set(dict(exact.nearest(probe, ["personal"], 10))) & set(truth)) >= 9
+    retired = Invalidated(id="id3", valid_to="2026-02-01T00:00:00Z", reason="a test")
+    running.writer.run(lambda: running.stores.commit([retired, added(MANY)])).result()
+    assert exact.nearest(rows(MANY + 1)[MANY], ["personal"], 1)[0][0] == f"id{MANY}"
+
+    without_hnswlib.undo()
+    has_graphs.cache_clear()
+    again = searched(running)
+    assert again.outgrown() is None, "the graph lies on the disk"
+    assert again.counts == (MANY, MANY)
+    assert "id3" not in dict(again.nearest(probes[3], ["personal"], 10))
+    assert again.nearest(rows(MANY + 1)[MANY], ["personal"], 1)[0][0] == f"id{MANY}"
+
+
+def test_without_hnswlib_what_is_forgotten_takes_the_graphs_with_it_T10(
+    running: Running, without_hnswlib: pytest.MonkeyPatch
+) -> None:
+    place = searched(running).place("personal")
+    made(running)
+    assert (place / "graph").exists()
+    without_hnswlib.setitem(sys.modules, "hnswlib", None)
+    has_graphs.cache_clear()
+    searched(running)
+    running.writer.run(running.stores.keep_vectors).result()
+    assert not place.exists()
 
 
 def test_what_is_forgotten_takes_the_graphs_with_it_T10(running: Running) -> None:

@@ -197,3 +197,38 @@ def test_an_audience_learns_nothing_of_the_lines_of_another_H3(home: SharedHome)
     home.own.invalidate(POOL, f"{ada.partition}/0", why="it runs on Fridays")
     home.arrivals.dispute(DisputeRecords(ids=(shared.id,)))
     assert home.lines() == [] and home.state(ada, 0) == "retired"
+
+
+@pytest.mark.parametrize("is_hub", [True, False])
+def test_after_a_withdrawal_the_same_audience_gets_only_what_is_chosen_anew_H3(home: SharedHome, is_hub: bool) -> None:
+    def share() -> None:
+        home.own.open(OpenShare(pool=POOL, address=HUB, mark=MARKED, name="Ada", new_sessions=True)) if is_hub else (
+            home.share(address=GIT, new_sessions=True)
+        )
+
+    share()
+    home.commit(*added(record(1), record(2), record(3)))
+    home.choose(1, 2, keep=(3,))
+    assert len(home.lines()) == 2
+    sent(home)
+    before = home.stores.sharing.share(POOL)
+    home.own.close(CloseShare(pool=POOL, withdraw=True))
+    sent(home)
+    share()
+    entry = home.stores.sharing.share(POOL)
+    assert before is not None and entry is not None
+    assert entry.whole_since > before.whole_since, "sessions of before the withdrawal were shared by another word"
+    assert home.lines() == [] and home.own.outbox(GetOutbox(pool=POOL)).items == ()
+    undecided = {candidate.record.id for candidate in home.own.review(ReviewShare(pool=POOL)).candidates}
+    assert undecided == {identified(1), identified(2)}, "what the user keeps, he keeps"
+    home.choose(2)
+    assert said(home.lines()) == [f"+{record(2).content}"]
+
+
+def test_what_was_chosen_stays_chosen_when_sharing_only_paused_H3(home: SharedHome) -> None:
+    home.commit(*added(record(1)))
+    join(home)
+    home.choose(1)
+    home.own.close(CloseShare(pool=POOL))
+    join(home)
+    assert said(home.lines()) == [f"+{record(1).content}"]

@@ -501,7 +501,9 @@ def test_withdrawing_leaves_only_hashes_and_a_closed_head_G7(home: SharedHome) -
     deliver(home, sent)
     home.share()
     again = home.prepared()
-    assert again.partition != sent.partition and said(home.lines()) == ["+Statement 1.", "+Statement 2."]
+    assert again.partition != sent.partition and home.lines() == [], "a withdrawal ends the choices"
+    home.choose(1, 2)
+    assert said(home.lines()) == ["+Statement 1.", "+Statement 2."]
 
 
 def test_a_closed_share_sends_nothing_and_goes_on_when_opened_again_G7(home: SharedHome) -> None:

@@ -45,7 +45,6 @@ create table memd.op (
     primary key (pool, part, n)
 ) partition by hash (pool);
 
--- held: its own author did not retract it. A column, because a search would look up each row that the asker may see.
 create table memd.rec (
     pool int not null,
     part text collate "C" not null,
@@ -56,7 +55,6 @@ create table memd.rec (
     said text not null,
     words tsvector not null,
     model text not null default '',
-    held boolean not null default true,
     vec halfvec(384),
     primary key (pool, part, n)
 ) partition by hash (pool);
@@ -81,70 +79,24 @@ begin
 end $$;
 create index on memd.rec using gin (words);
 
--- Words of any language as they are, without those of English that nearly every line has: they find nothing, and ranking
--- the lines that have them is most of the time of a search.
-create text search dictionary memd.without_stop_words (template = pg_catalog.simple, stopwords = english);
-create text search configuration memd.any_language (copy = pg_catalog.simple);
-alter text search configuration memd.any_language alter mapping replace simple with memd.without_stop_words;
-
 -- Embeddings are random to a compressor, and reading them from a table of their own costs a second look-up a row.
 alter table memd.rec alter column vec set storage main;
 
 -- What the asker may use, and until when. Security definer, because the identity layer alone reads memd.grants.
-create function memd.granted() returns table (pool int, name text, until timestamptz)
+create function memd.granted() returns table (pool int, until timestamptz)
 language sql stable security definer set search_path = '' as $$
-    select g.pool, p.name, g.expires from memd.grants g join memd.pool p on p.id = g.pool
+    select g.pool, g.expires from memd.grants g
     where g.subject = current_setting('memd.subject', true) and g.expires > now()
 $$;
 create function memd.pools() returns int[] language sql stable security definer set search_path = '' as $$
-    select coalesce(array_agg(g.pool order by g.pool), '{}') from memd.grants g
-    where g.subject = current_setting('memd.subject', true) and g.expires > now()
+    select coalesce(array_agg(g.pool order by g.pool), '{}') from memd.granted() g
 $$;
 
--- The revoked partitions of the asker's pools: few, however many are revoked in all. One join, because a function in a
--- function is planned for each question.
+-- The revoked partitions of the asker's pools: few, however many are revoked in all.
 create function memd.withheld() returns text[] language sql stable security definer set search_path = '' as $$
     select coalesce(array_agg(distinct r.part), '{}')
-    from memd.grants g join memd.head h using (pool) join memd.revoked r using (part)
-    where g.subject = current_setting('memd.subject', true) and g.expires > now()
+    from memd.head h join memd.revoked r using (part) where h.pool = any(memd.pools())
 $$;
-
--- What an author retracts of their own lines, and believes again when they forget the retraction.
-create function memd.retract() returns trigger language plpgsql security definer set search_path = '' as $$
-declare
-    line memd.inv := coalesce(new, old);
-begin
-    update memd.rec r set held = not exists (
-        select from memd.inv i
-        where i.pool = line.pool and i.part = line.part and i.n = line.n and i.by_part = line.part)
-    where r.pool = line.pool and r.part = line.part and r.n = line.n;
-    return null;
-end $$;
-create trigger own_retraction after insert on memd.inv
-    for each row when (new.by_part = new.part) execute function memd.retract();
-create trigger own_retraction_forgotten after delete on memd.inv
-    for each row when (old.by_part = old.part) execute function memd.retract();
-
--- The lines of a partition that their author retracted; a retraction may stand before its line.
-create function memd.retracted(in_pool int, in_part text) returns int[]
-language sql stable security definer set search_path = '' as $$
-    select coalesce(array_agg(i.n), '{}') from memd.inv i
-    where i.pool = in_pool and i.part = in_part and i.by_part = in_part and i.pool = any(memd.pools())
-$$;
-
--- Lines of the asker's pools with any of the words, the best first. Security definer with the conditions of the policies,
--- because behind a policy PostgreSQL reads each row that the asker may see before it looks for a word in it.
-create function memd.matching(in_pools int[], any_word tsquery, most int)
-returns table (in_pool int, in_part text, number int, score real)
-language plpgsql stable security definer set search_path = '' set plan_cache_mode = force_custom_plan as $$
-begin
-    return query
-    select r.pool, r.part, r.n, ts_rank(r.words, any_word) from memd.rec r
-    where r.words @@ any_word and r.pool = any(in_pools) and r.pool = any((select memd.pools())::int[])
-        and (r.part <> all ((select nullif(memd.withheld(), '{}'))::text[])) is not false
-        and r.held
-    order by 4 desc, 1, 2, 3 limit most;
-end $$;
 
 -- Replace lines by what their author left of them. Nothing else changes a line.
 create function memd.redact(in_pool int, in_part text, numbers int[], lines bytea[]) returns void
@@ -161,8 +113,7 @@ begin
     delete from memd.rec r where r.pool = in_pool and r.part = in_part and r.n = any(numbers);
     delete from memd.inv i where i.pool = in_pool and i.by_part = in_part and i.by_n = any(numbers);
 end $$;
-revoke execute on function memd.granted(), memd.pools(), memd.withheld(), memd.matching(int[], tsquery, int),
-    memd.retracted(int, text), memd.retract(), memd.redact(int, text, int[], bytea[]) from public;
+revoke execute on function memd.granted(), memd.pools(), memd.withheld(), memd.redact(int, text, int[], bytea[]) from public;
 
 alter table memd.pool enable row level security;
 alter table memd.head enable row level security;
@@ -175,16 +126,15 @@ create policy granted on memd.pool for select to memd_reader, memd_writer
 create policy identity on memd.pool to memd_identity using (true) with check (true);
 create policy identity on memd.head for select to memd_identity using (true);
 
--- Both arrays are made once for a query, not for a row; a comparison with null, which no withheld partition gives, costs
--- nothing a row.
+-- Both arrays are made once for a query, not for a row.
 create policy readable on memd.head for select to memd_reader
-    using (pool = any((select memd.pools())::int[]) and (part <> all ((select nullif(memd.withheld(), '{}'))::text[])) is not false);
+    using (pool = any((select memd.pools())::int[]) and part <> all ((select memd.withheld())::text[]));
 create policy readable on memd.op for select to memd_reader
-    using (pool = any((select memd.pools())::int[]) and (part <> all ((select nullif(memd.withheld(), '{}'))::text[])) is not false);
+    using (pool = any((select memd.pools())::int[]) and part <> all ((select memd.withheld())::text[]));
 create policy readable on memd.rec for select to memd_reader
-    using (pool = any((select memd.pools())::int[]) and (part <> all ((select nullif(memd.withheld(), '{}'))::text[])) is not false);
+    using (pool = any((select memd.pools())::int[]) and part <> all ((select memd.withheld())::text[]));
 create policy readable on memd.inv for select to memd_reader
-    using (pool = any((select memd.pools())::int[]) and (by_part <> all ((select nullif(memd.withheld(), '{}'))::text[])) is not false);
+    using (pool = any((select memd.pools())::int[]) and by_part <> all ((select memd.withheld())::text[]));
 
 create policy writable on memd.head to memd_writer
     using (pool = any((select memd.pools())::int[])) with check (pool = any((select memd.pools())::int[]));
@@ -197,8 +147,7 @@ create policy writable on memd.inv to memd_writer
 
 grant usage on schema memd to memd_reader, memd_writer, memd_identity;
 grant execute on function memd.granted(), memd.pools(), memd.withheld() to memd_reader, memd_writer;
-grant execute on function memd.matching(int[], tsquery, int) to memd_reader;
-grant execute on function memd.retracted(int, text), memd.redact(int, text, int[], bytea[]) to memd_writer;
+grant execute on function memd.redact(int, text, int[], bytea[]) to memd_writer;
 grant select on memd.hub, memd.revoked to memd_reader, memd_writer, memd_identity;
 grant select on memd.pool, memd.head, memd.op, memd.rec, memd.inv to memd_reader;
 grant select on memd.pool, memd.op to memd_writer;

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ....protocol.errors import Denied, InvalidRequest
-from ....protocol.passes import NAME, Pass, check_expiry, pass_and_signer, signed_pass
+from ....protocol.passes import NAME, Pass, check_expiry, pass_and_signer, public_key, signed_pass
 from ..service import Reader
 
 if TYPE_CHECKING:
@@ -88,22 +88,16 @@ class Passes:
 
     def _public_keys(self) -> Iterator[tuple[_KeyFile, Ed25519PublicKey]]:
         """Yield the trusted keys with their files; log a file that is not a public key, for the user alone."""
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-        from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
         if self._own.exists():
             content = _content(self._own)
             yield _KeyFile(self._own, content), self._private_key().public_key()
         for path in sorted(self.trusted.glob("*.pem")):
             content = _content(path)
-            try:
-                key = load_pem_public_key(content)
-            except (UnsupportedAlgorithm, ValueError):
+            key = public_key(content)
+            if key is None:
                 log.warning("skipped a file in pass_keys that is not a public key: %s", path.name)
                 continue
-            if isinstance(key, Ed25519PublicKey):
-                yield _KeyFile(path, content), key
+            yield _KeyFile(path, content), key
 
     def _private_key(self) -> Ed25519PrivateKey:
         """Return this home's own key, created if missing. Raises Denied if other users can read it."""

@@ -18,7 +18,7 @@ class LocalCandidates(NamedTuple):
     """The indexes of one home, with the vectors of one model; it implements `protocol.candidates.Candidates`.
 
     Warm recall takes `find`, because it weighs more than a candidate holds: the weight of each term, the highest
-    possible score and the unknown terms. `search` has no access rules: whoever shows a record asks the permits first.
+    possible score and the unknown terms. `search` applies no access rules; its caller checks the permits.
     """
 
     keywords: TextIndex

@@ -1,15 +1,15 @@
 """Until when what others share through a hub may be read here (A1, A3).
 
-Invariants: a hub's pass is a lease: once it has ended, nothing that came through the hub is in any answer, also without
-a network; it is in the store, hidden, and a new lease shows it again; what the user thinks of an author stays as it is.
-Withheld authors are hidden as muted ones are, so that every reader of records respects it.
+Invariants: a hub's pass is a lease. Once it has ended, memd hides the records that came through the hub, also without a
+network; a new lease shows them again; what the user thinks of an author stays as it is. memd hides a withheld author as
+it hides a muted one, so that every reader of records respects it.
 """
 
 from __future__ import annotations
 
 import sys
 
-from ....protocol.errors import InvalidRequest, NotFound
+from ....protocol.errors import InvalidRequest
 from ....protocol.operation import AnyOperation, ShareLeased
 from ....protocol.share import NoteLease
 from ...projections.pool_directory import OperationCache
@@ -55,8 +55,7 @@ class Leases:
 
         self._writer.run(work).result()
         after = self._stores.sharing.share(pool)
-        if after is None:
-            raise NotFound(f"{pool} is not shared any more")
+        assert after is not None, "a share ends and is never deleted"
         return after
 
     def _partitions(self, pool: str) -> set[str]:
