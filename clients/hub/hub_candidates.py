@@ -23,29 +23,17 @@ RRF = 60
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0002ffff]+")
 """Runs of Thai, Lao, Burmese, Khmer, Japanese and Chinese characters."""
 
-_HELD = (
-    "r.pool = any(%(pools)s) and (r.pool, r.part, r.n) not in"
-    " (select i.pool, i.part, i.n from memd.inv i where i.pool = any(%(pools)s) and i.by_part = i.part)"
-)
-"""Lines of the asker's pools that their own authors did not retract."""
-
-_NEAR = (
-    "select r.pool, r.part, r.n, -(r.vec <#> %(vector)s) from memd.rec r"
-    f" where {_HELD} and r.model = %(model)s and r.vec is not null"
-    " order by r.vec <#> %(vector)s, r.pool, r.part, r.n limit %(k)s"
-)
 _ANY_WORD = (  # `plainto_tsquery` joins words by &, each lexeme in quotes
-    "(select replace(plainto_tsquery('simple', %(text)s)::text, ' & ', ' | ')::tsquery"
+    "(select replace(plainto_tsquery('memd.any_language', %(text)s)::text, ' & ', ' | ')::tsquery"
     " || replace(plainto_tsquery('english', %(text)s)::text, ' & ', ' | ')::tsquery as any_word)"
 )
-_WORDS = (
-    f"select r.pool, r.part, r.n, ts_rank(r.words, q.any_word) as score from memd.rec r, {_ANY_WORD} q"
-    f" where {_HELD} and r.words @@ q.any_word order by score desc, r.pool, r.part, r.n limit %(k)s"
-)
-_SIMILARITIES = (
-    "select r.pool, r.part, r.n, -(r.vec <#> %(vector)s) from memd.rec r"
-    " join unnest(%(in_pools)s::int[], %(parts)s::text[], %(numbers)s::int[]) as w(pool, part, n) using (pool, part, n)"
-    " where r.model = %(model)s and r.vec is not null"
+_CANDIDATES = (  # materialized, because each row is read and compared once for both rankings
+    "with compared as materialized (select r.pool, r.part, r.n,"
+    " case when r.words @@ q.any_word then ts_rank(r.words, q.any_word) end as score,"
+    " case when r.model = %(model)s then -(r.vec <#> %(vector)s) end as similarity"
+    f" from memd.rec r, {_ANY_WORD} q where r.pool = any(%(pools)s) and r.held)"
+    " (select * from compared where score is not null order by score desc, pool, part, n limit %(k)s) union"
+    " (select * from compared where similarity is not null order by similarity desc, pool, part, n limit %(k)s)"
 )
 
 
@@ -81,25 +69,10 @@ class HubCandidates:
             "model": self._model,
             "k": k,
         }
-        scores: dict[RecordPlace, float] = {}
-        if terms:
-            rows = self._connection.execute(_WORDS, question)
-            scores = {RecordPlace(*key): score for *key, score in rows}
-        near = self._near(question, scores) if vector is not None else {}
         return best_first(
-            CandidateRecord("/".join(map(str, place)), scores.get(place, 0.0), near.get(place))
-            for place in scores.keys() | near.keys()
+            CandidateRecord("/".join(map(str, place)), score or 0.0, similarity)
+            for *place, score, similarity in self._connection.execute(_CANDIDATES, question)
         )
-
-    def _near(self, question: dict[str, object], scores: Mapping[RecordPlace, float]) -> dict[RecordPlace, float]:
-        """Return the similarities of the nearest rows, and of those that the words found."""
-        near = {RecordPlace(*key): cosine for *key, cosine in self._connection.execute(_NEAR, question)}
-        others = [place for place in scores if place not in near]
-        if others:
-            in_pools, parts, numbers = (list(column) for column in zip(*others, strict=True))
-            wanted = {**question, "in_pools": in_pools, "parts": parts, "numbers": numbers}
-            near |= {RecordPlace(*key): cosine for *key, cosine in self._connection.execute(_SIMILARITIES, wanted)}
-        return near
 
 
 def best(candidates: Sequence[CandidateRecord], limit: int) -> list[CandidateRecord]:

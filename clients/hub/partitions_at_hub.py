@@ -253,11 +253,13 @@ def _add(
         [as_halfvec(vectors[line.n]) if line.n in vectors else None for line in lines],
     )
     connection.execute(
-        "insert into memd.rec (pool, part, n, text, type, key, said, words, model, vec)"
-        " select %s, %s, n, text, type, key, said, to_tsvector('simple', words) || to_tsvector('english', words),"
-        " model, vec from unnest(%s::int[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],"
-        " %s::text[], %b::halfvec[]) as line(n, text, type, key, said, words, model, vec)",
-        (pool, partition, *columns),
+        "insert into memd.rec (pool, part, n, text, type, key, said, words, model, vec, held)"
+        " select %s, %s, n, text, type, key, said,"
+        " to_tsvector('memd.any_language', words) || to_tsvector('english', words), model, vec,"
+        " n <> all ((select memd.retracted(%s, %s))::int[])"
+        " from unnest(%s::int[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %b::halfvec[])"
+        " as line(n, text, type, key, said, words, model, vec)",
+        (pool, partition, pool, partition, *columns),
     )
 
 

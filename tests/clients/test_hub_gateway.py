@@ -18,6 +18,7 @@ from psycopg.conninfo import make_conninfo
 from memd.clients.exchange.hub_client import HubClient, JoinedHub
 from memd.clients.hub import administration
 from memd.clients.hub.database import GATEWAY_ROLE, HubDatabase, check_pgvector, check_user, install, migrations
+from memd.clients.hub.hub_candidates import HubCandidates, as_halfvec, know_vectors, place_of
 from memd.clients.hub.partitions_at_hub import granted, put
 from memd.protocol.errors import Denied, InvalidRequest, MemdError, Refused, Unavailable, UnsupportedFormat
 from memd.protocol.hub import (
@@ -349,6 +350,67 @@ def test_row_level_security_holds_for_a_question_that_names_no_pool_A1(
                 connection.execute(forbidden.encode())
 
 
+def test_a_search_that_names_the_pool_of_others_reads_no_row_and_no_statistic_A1(
+    hub: Hub, pool: str, bert: User, database: HubDatabase
+) -> None:
+    hub.user("ada", f"{pool}-other")
+    author = bert.author(91, pool, "The anvil rings.", "The anvil is cold.")
+    bert.put(pool, author, model=MODEL, vectors=(LineVector(0, vector(1)),))
+    with database.transaction("reader", "bert") as connection:
+        number = granted(connection, [pool], 2**62)[pool].number
+    with psycopg.connect(hub.admin, autocommit=True) as connection:
+        connection.execute("analyze")
+    statistics = "select count(*) from pg_stats where schemaname = 'memd' and tablename ~ '^(rec|op|head|inv)'"
+    assert hub.rows(statistics) != [(0,)]
+
+    def found(subject: str) -> int:
+        question = np.frombuffer(vector(1), "<f2").astype("<f4").tobytes()
+        with database.transaction("reader", subject) as connection:
+            assert connection.execute(statistics).fetchone() == (0,)
+            return len(HubCandidates(connection, {"p": number}, MODEL).search(["anvil"], question, ["p"], 9))
+
+    assert [found(subject) for subject in ("bert", "ada", "nobody", "")] == [2, 0, 0, 0]
+    administration.withhold(hub.admin, author.partition)
+    assert found("bert") == 0
+    administration.withhold(hub.admin, author.partition, back=True)
+    assert found("bert") == 2
+    administration.revoke_subject(hub.admin, "bert", [pool])
+    assert found("bert") == 0
+
+
+def test_no_function_with_the_rights_of_the_owner_reads_words_or_vectors_A1(hub: Hub) -> None:
+    functions = hub.rows("select proname, prosrc from pg_proc where prosecdef and pronamespace = 'memd'::regnamespace")
+    assert len(functions) > 3
+    assert not [name for name, source in functions if "words" in str(source) or "vec" in str(source)]
+
+
+@pytest.mark.parametrize("order", ["after it", "before it", "before it, in an earlier put"])
+def test_what_an_author_retracts_is_found_again_once_they_forget_the_retraction_H3(
+    pool: str, ada: User, order: str
+) -> None:
+    author = ada.author(93, pool, "The ladder has nine rungs.")
+    vectors = tuple(LineVector(n, vector(n)) for n in range(4))
+    if order == "after it":
+        author.add("The ladder is oak.")
+        place = 2
+        author.invalidate(f"{author.partition}/1")
+    else:
+        place = 1
+        author.invalidate(f"{author.partition}/2")
+        if order != "before it":
+            ada.put(pool, author, model=MODEL, vectors=vectors[:1])
+        author.add("The ladder is oak.")
+    assert not ada.put(pool, author, model=MODEL, vectors=vectors).problem
+
+    def found(query: str) -> set[str]:
+        return set(texts(recalled(ada, query, pools=(pool,), model=MODEL, vector=vector(1))))
+
+    assert found("ladder") == found("nothing of it") == {"The ladder has nine rungs."}
+    author.forget(place)
+    assert not ada.put(pool, author).problem
+    assert found("ladder") == {"The ladder has nine rungs.", "The ladder is oak."}
+
+
 def test_a_line_can_be_replaced_by_nothing_but_its_mark_A2(pool: str, ada: User, database: HubDatabase) -> None:
     author = ada.author(15, pool, "The fence is green.")
     ada.put(pool, author)
@@ -376,7 +438,7 @@ def test_a_database_without_tables_or_pgvector_is_told_with_what_to_do_H3(
     with pytest.raises(UnsupportedFormat, match="no tables of memd") as error:
         HubDatabase(gateway).open()
     assert "memd hub install" in error.value.hint
-    assert install(admin)[0] == 2 == install(admin)[0]
+    assert install(admin)[0] == len(migrations()) == install(admin)[0]
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute("drop extension vector cascade")
     with pytest.raises(UnsupportedFormat, match="no extension") as error:
@@ -391,9 +453,47 @@ def test_an_older_database_gets_what_is_missing_A1(postgres: str, monkeypatch: p
     monkeypatch.setattr("memd.clients.hub.database.migrations", lambda: migrations()[:1])
     assert install(admin)[0] == 1
     monkeypatch.undo()
-    with pytest.raises(UnsupportedFormat, match="version 1 of the tables, not 2"):
+    with pytest.raises(UnsupportedFormat, match=f"version 1 of the tables, not {len(migrations())}"):
         HubDatabase(make_conninfo(admin, user=GATEWAY_ROLE)).open()
+    assert install(admin)[0] == len(migrations())
+
+
+def test_a_hub_of_version_two_is_searched_after_the_update_H3(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("create database hub_version_two")
+    admin = make_conninfo(postgres, dbname="hub_version_two")
+    monkeypatch.setattr("memd.clients.hub.database.migrations", lambda: migrations()[:2])
     assert install(admin)[0] == 2
+    monkeypatch.undo()
+    administration.grant(admin, "ada", ["p"], administration.until_after(1), new_pools=True)
+    lines = ("The ladder is oak.", "The ladder has nine rungs.", "The ladder is ash.")
+    with psycopg.connect(admin) as connection:  # as version two wrote them
+        know_vectors(connection)
+        for part in ("a" * 24, "b" * 24):
+            for n, text in enumerate(lines):
+                half = as_halfvec(vector(n))
+                connection.execute(
+                    "insert into memd.rec (pool, part, n, text, type, key, said, words, model, vec) values"
+                    " (1, %s, %s, %s, 'note', '', '', to_tsvector('simple', %s) || to_tsvector('english', %s), %s, %b)",
+                    (part, n, text, text, text, MODEL, half),
+                )
+        connection.execute("insert into memd.inv values (1, %s, 3, %s, 0)", ("a" * 24, "a" * 24))  # their own line
+        connection.execute("insert into memd.inv values (1, %s, 4, %s, 1)", ("a" * 24, "b" * 24))  # that of another
+    assert install(admin)[0] == len(migrations())
+
+    def found(terms: list[str]) -> set[str]:
+        question = np.frombuffer(vector(0), "<f2").astype("<f4").tobytes()
+        with database.transaction("reader", "ada") as connection:
+            candidates = HubCandidates(connection, {"p": 1}, MODEL).search(terms, question, ["p"], 9)
+        return {f"{place.part[0]}{place.n}" for place in (place_of(candidate.id) for candidate in candidates)}
+
+    database = HubDatabase(make_conninfo(admin, user=GATEWAY_ROLE), 1)
+    database.open()
+    assert found(["the", "oak", "ladder"]) == found([]) == {"a1", "a2", "b0", "b1", "b2"}
+    with database.transaction("writer", "ada") as connection:  # the author forgets the retraction
+        connection.execute("select memd.redact(1, %s, %s, %s)", ("a" * 24, [3], [b'{"gone":"3"}']))
+    assert "a0" in found(["oak"])
+    database.close()
 
 
 @pytest.mark.parametrize(("version", "is_enough"), [("0.6.2", False), ("0.7.0", True), ("0.10", True), ("1.0", True)])
@@ -562,7 +662,7 @@ def test_a_search_that_takes_too_long_is_left_out_and_told_H3(
 
     ada.put(pool, ada.author(19, pool, "The well is deep."))
     monkeypatch.setattr(gateway, "DEADLINE_MS", 1)
-    monkeypatch.setattr("memd.clients.hub.hub_candidates._WORDS", "select 1, 'x', 1, 1.0 from pg_sleep(5)")
+    monkeypatch.setattr("memd.clients.hub.hub_candidates._CANDIDATES", "select 1, 'x', 1, 1.0, 1.0 from pg_sleep(5)")
     with database.transaction("reader", "ada") as connection:
         asker = gateway.Asker(Pass(subject="ada", grant="1"), connection, granted(connection, [pool], 2**62))
         answer = gateway._recall(asker, HubRecall(query="well", pools=(pool,)))
