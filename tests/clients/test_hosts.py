@@ -457,6 +457,23 @@ def test_a_profile_below_a_folder_with_a_number_sign_is_read_U2(machine: dict[st
     assert Path(read).exists() and not any(edit.is_change for edit in found.edits("aider"))
 
 
+def test_a_host_that_fails_does_not_stop_the_others_U2(
+    machine: dict[str, str], memd: Memd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    hooks = Path(machine["HOME"]) / ".codex/hooks.json"
+    hooks.parent.mkdir()
+    for command, others in (("setup", {"claude-code", "pi"}), ("unsetup", {"claude-code"})):
+        hooks.write_text("no JSON")
+        told = memd(command, "all", "--json")
+        assert told.code == 1 and told.data["failed"]["codex"]["hint"]
+        assert others <= {each["host"] for each in told.data["hosts"]}
+        hooks.unlink()
+        assert memd("setup", "codex").code == 0
+    told = memd("unsetup", "all")
+    assert told.code == 0 and "nothing to do" in memd("unsetup").text
+
+
 def test_a_folder_that_the_host_removed_is_no_error_U2(machine: dict[str, str], memd: Memd) -> None:
     memd("setup", "gemini")
     shutil.rmtree(Path(machine["HOME"]) / ".gemini/extensions/memd")
