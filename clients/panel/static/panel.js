@@ -87,28 +87,37 @@ as HTML that its templates escaped; this script inserts none. */
     if (late && !asked) { late = false; setTimeout(refresh); }
   });
 
-  /* The screen is asked for again, unless the user is writing or asked for something; what had the focus has it again, or the row that took
-  the place of its row, and what was open is open. An answer that comes after the user went on is dropped. */
+  /* The screen is asked for again, unless the user is writing or asked for something. An answer that comes after the user
+  went on is dropped. */
   async function refresh() {
     if (asked) late = true;
     if (writes() || asked || view.querySelector("[data-still]")) return; /* still: its answer takes the daemon seconds */
-    const field = document.activeElement, address = here();
+    const address = here();
+    await htmx.ajax("GET", address, { target: "#view", swap: "innerHTML", headers: { "X-Memd-Refresh": address } });
+  }
+
+  /* What has the focus when the answer comes has it again, or the row that took the place of its row; what was open is open. */
+  let restore = () => {};
+
+  function kept() {
+    const field = document.activeElement;
     const id = field?.id, scroll = [scrollX, scrollY];
     const row = rows().findIndex((row) => row.contains(field));
     const opened = [...view.querySelectorAll("details[open][id]")].map((part) => part.id);
-    const headers = { "X-Memd-Refresh": address };
-    await htmx.ajax("GET", address, { target: "#view", swap: "innerHTML", headers });
-    if (here() !== address || writes()) return;
-    for (const part of opened) document.getElementById(part)?.setAttribute("open", "");
-    const again = (id && document.getElementById(id)) || rows()[Math.min(row, rows().length - 1)];
-    if (again) focusRow(again, { preventScroll: true });
-    scrollTo(...scroll);
+    return () => {
+      for (const part of opened) document.getElementById(part)?.setAttribute("open", "");
+      const again = (id && document.getElementById(id)) || rows()[Math.min(row, rows().length - 1)];
+      if (again) focusRow(again, { preventScroll: true });
+      scrollTo(...scroll);
+    };
   }
 
   document.addEventListener("htmx:before:swap", (event) => {
     const address = event.detail.ctx.request.headers["X-Memd-Refresh"];
-    if (address && asked) late = true;
-    if (address && (address !== here() || writes() || asked)) event.preventDefault();
+    if (!address) return;
+    if (asked) late = true;
+    if (address !== here() || writes() || asked) event.preventDefault();
+    else restore = kept();
   });
 
   document.addEventListener("htmx:config:request", (event) => {
@@ -128,7 +137,8 @@ as HTML that its templates escaped; this script inserts none. */
     if (event.detail.ctx.target !== view) return;
     mark();
     const wanted = view.querySelector("[data-focus]");
-    if (wanted && !isRefresh(event)) wanted.focus();
+    if (isRefresh(event)) restore();
+    else if (wanted) wanted.focus();
     else if (!event.detail.ctx.sourceElement.matches?.("body")) view.querySelector("h1")?.focus({ preventScroll: true });
   });
 

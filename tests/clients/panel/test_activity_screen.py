@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, Route
 
 from memd.clients.panel.happenings import happenings
 from memd.clients.panel.screens.sessions_screen import PAGE_TEXT, page_of, parts_of
@@ -256,6 +256,31 @@ def test_activity_by_keyboard_alone_with_hostile_words_and_in_an_empty_home_U4(
     for path in ("/activity/sessions", SESSION, "/activity/sessions?words=templates"):
         tab.go(path)
         assert tab.find("#view img, #view script").count() == 0 and tab.page.title() != "owned"
+
+
+@needs_browser
+def test_a_row_that_is_chosen_while_the_screen_is_drawn_anew_stays_chosen_U4(
+    daemon: RunningDaemon, panel: RunningPanel, opened: Callable[..., OpenPage]
+) -> None:
+    with daemon.client() as client:
+        id = client.remember("I prefer tabs in Go.", cwd=str(panel.folder)).record.id
+        daemon.settle()
+        client.pin(id)
+        tab = opened().go("/activity?who=you")
+        happened(tab, "You pinned").wait_for()
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route) if "x-memd-refresh" in route.request.headers else route.continue_()
+
+        tab.page.route("**/activity?who=you", hold)
+        client.pin(id, pinned=False)
+        while not held:
+            tab.page.wait_for_timeout(20)
+        tab.page.keyboard.press("j")
+        tab.page.unroute("**/activity?who=you")  # which lets the held request go on
+        happened(tab, "You unpinned").wait_for()
+        tab.until("document.activeElement.closest('[data-row]') !== null")
 
 
 def test_a_decision_is_told_with_an_undo_until_it_was_taken_back_G7() -> None:
