@@ -14,7 +14,6 @@ import typer
 
 from ...protocol.errors import MemdError, Refused
 from ...protocol.places import Places, why_disabled
-from ...protocol.reply import Problem
 from ..hooks import shell_setup
 from ..hooks.agent_host import HostOptions
 from ..hooks.hosts import REFLECTING, TITLES, Hosts, HostState, host_named
@@ -38,11 +37,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes and ma
 
 
 class HostChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `setup` and `unsetup`. `failed`: the errors of the hosts that did not change, if others did."""
+    """Of `setup` and `unsetup`."""
 
     hosts: tuple[HostChange, ...]
     dry_run: bool
-    failed: dict[str, Problem] = {}
 
 
 @app.command()
@@ -96,31 +94,29 @@ def setup(
                 states = [hosts.state(name) for name in TITLES]
                 answer.give(states, _listed(states))
         else:
-            has_failed = _set_up(answer, hosts, names, reflect, dry_run)
+            _set_up(answer, hosts, names, reflect, dry_run)
     if has_failed:
         raise typer.Exit(1)
 
 
-def _set_up(answer: CommandAnswer, hosts: Hosts, names: Sequence[str], reflect: bool | None, dry_run: bool) -> bool:
+def _set_up(answer: CommandAnswer, hosts: Hosts, names: Sequence[str], reflect: bool | None, dry_run: bool) -> None:
     chosen = _chosen(hosts, names, lambda state: state.is_here and state.name != shell_setup.NAME)
     options = None if reflect is None else HostOptions(reflects=reflect)
-    has_failed = _change_each(
-        answer,
-        chosen,
-        lambda name: connect(hosts, name, options if name in REFLECTING or "all" not in names else None, dry_run),
-        "set up in",
-        dry_run,
-    )
-    if not dry_run and chosen and not launch.answering(places_here(), 500):
+
+    def change(name: str) -> HostChange:
+        return connect(hosts, name, options if name in REFLECTING or "all" not in names else None, dry_run)
+
+    done, failures = _change_each(answer, chosen, change, "set up in", dry_run)
+    if not dry_run and done and not launch.answering(places_here(), 500):
         answer.warn("memd is not running: start it with `memd up`; until then agents work without memory")
-    return has_failed
+    if failures:
+        raise _failure(failures)
 
 
 def _change_each(
     answer: CommandAnswer, names: Sequence[str], change: Callable[[str], HostChange], outcome: str, dry_run: bool
-) -> bool:
-    """Change each host; one that fails does not stop the others. Return whether one failed; if all did, raise the error
-    of the first."""
+) -> tuple[list[HostChange], dict[str, MemdError]]:
+    """Change each host; one that fails does not stop the others. Return the changes, and the errors by host."""
     done: list[HostChange] = []
     failures: dict[str, MemdError] = {}
     for name in names:
@@ -128,13 +124,9 @@ def _change_each(
             done.append(change(name))
         except MemdError as error:
             failures[name] = error
-    if failures and not done:
-        raise _failure(failures)
-    failed = {name: Problem(error.code, error.message, error.hint) for name, error in failures.items()}
-    answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run, failed=failed), _change_lines(done, dry_run, outcome))
-    for name, error in failures.items():
-        answer.warn(f"{TITLES[name]}: {error.message}; {error.hint}")
-    return bool(failed)
+    if done or not failures:
+        answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, outcome))
+    return done, failures
 
 
 def _failure(failures: dict[str, MemdError]) -> MemdError:
@@ -159,15 +151,11 @@ def unsetup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = Fa
         hosts = Hosts(places_here(), os.environ)
         chosen = _chosen(hosts, names or ["all"], lambda state: state.is_set_up)
         apply = None if dry_run else hosts.take_out
-        has_failed = _change_each(
-            answer,
-            chosen,
-            lambda name: changed(hosts, name, hosts.restoring(name), apply),
-            "removed from",
-            dry_run,
+        _, failures = _change_each(
+            answer, chosen, lambda name: changed(hosts, name, hosts.restoring(name), apply), "removed from", dry_run
         )
-    if has_failed:
-        raise typer.Exit(1)
+        if failures:
+            raise _failure(failures)
 
 
 def _chosen(hosts: Hosts, names: Sequence[str], wanted: Callable[[HostState], bool]) -> list[str]:

@@ -116,6 +116,8 @@ def run(
         if ASKED.search(screen[answered:]):
             answered = len(screen)
             answer = left.pop(0) if left else ""
+            if answer == "\x03":
+                time.sleep(0.5)  # Python loses an interrupt that comes just before it waits for a line
             os.write(terminal, answer.encode() if answer == "\x03" else f"{answer}\n".encode())
     os.close(terminal)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])

@@ -463,15 +463,13 @@ def test_a_host_that_fails_does_not_stop_the_others_U2(
     monkeypatch.delenv("CODEX_HOME", raising=False)
     hooks = Path(machine["HOME"]) / ".codex/hooks.json"
     hooks.parent.mkdir()
-    for command, others in (("setup", {"claude-code", "pi"}), ("unsetup", {"claude-code"})):
+    for command in ("setup", "unsetup"):
         hooks.write_text("no JSON")
-        told = memd(command, "all", "--json")
-        assert told.code == 1 and told.data["failed"]["codex"]["hint"]
-        assert others <= {each["host"] for each in told.data["hosts"]}
+        told = memd(command, "all")
+        assert told.code == 5 and str(hooks) in told.errors and "Claude Code" in told.text and "pi" in told.text
         hooks.unlink()
         assert memd("setup", "codex").code == 0
-    told = memd("unsetup", "all")
-    assert told.code == 0 and "nothing to do" in memd("unsetup").text
+    assert memd("unsetup", "all").code == 0 and "nothing to do" in memd("unsetup").text
 
 
 def test_a_folder_that_the_host_removed_is_no_error_U2(machine: dict[str, str], memd: Memd) -> None:

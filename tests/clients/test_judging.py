@@ -90,7 +90,7 @@ def test_a_dry_run_shows_what_a_correction_would_change_and_changes_nothing_T1(
 ) -> None:
     (tmp_path / ".memd-id").write_text("orchard-0001\n")
     id = memd("remember", "The team deploys on Tuesdays.", "--personal", "--wait", "--json").data["record"]["id"]
-    memd("remember", "The orchard service has two replicas.", "--cwd", str(tmp_path))
+    memd("remember", "The orchard service has two replicas.", "--cwd", str(tmp_path), "--wait")
     project = next(pool["pool"] for pool in memd("pools", "--json").data["pools"] if pool["pool"] != "personal")
     before, journal = memd("show", id, "--json").data, memd("tail", "--json").data["last"]
     edited = memd("edit", id, "The team deploys on Wednesdays.", "--dry-run")
