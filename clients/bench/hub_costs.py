@@ -458,9 +458,8 @@ def _policies(
     from ..hub.hub_candidates import HubCandidates
 
     named = {f"p{pool}": numbers[pool] for pool in subject.pools}
-    admin.execute(
-        "set enable_seqscan = off"
-    )  # without policies, PostgreSQL would read whole tables here, which is slower
+    # without policies, PostgreSQL would read whole tables here, which is slower
+    admin.execute("set enable_seqscan = off")
 
     def ask(connection: Connection, question: NDArray[np.float32]) -> tuple[float, float]:
         search, core = HubCandidates(connection, named, MODEL).search, core_ms(connection.info.backend_pid)

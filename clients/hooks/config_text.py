@@ -42,7 +42,7 @@ class JsonText:
 
     def __init__(self, content: bytes | None, path: Path) -> None:
         self._path = path
-        self._mark, self.text = _decoded(content, path)
+        self._bom, self.text = _decoded(content, path)
         try:
             if not self.text.strip():
                 self.text = "{\n}\n"
@@ -101,7 +101,7 @@ class JsonText:
 
     def content(self) -> bytes:
         """Return the text as bytes."""
-        return (self._mark + self.text).encode()
+        return (self._bom + self.text).encode()
 
     def get(self, *names: str | int) -> Any:
         """Return the value at a path of names, and of numbers in lists; None for none."""
@@ -248,7 +248,7 @@ class YamlText:
 
     def __init__(self, content: bytes | None, path: Path) -> None:
         self._path = path
-        self._mark, text = _decoded(content, path)
+        self._bom, text = _decoded(content, path)
         self._newline = "\r\n" if "\r\n" in text else "\n"
         self._read(text)
 
@@ -275,7 +275,7 @@ class YamlText:
 
     def content(self) -> bytes:
         """Return the text as bytes."""
-        return (self._mark + self.text).encode()
+        return (self._bom + self.text).encode()
 
     def set(self, name: str, scalar: str) -> None:
         """Append a value that is not there yet; `scalar`: as it stands in the text."""
@@ -308,17 +308,17 @@ class YamlText:
             return
         for number in reversed([n for n, item in enumerate(items) if chosen(item)]):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             key, value = self._pairs[name]
-            start, end = (self._part if value.flow_style else self._lines)(value.value, number)
+            start, end = (self._between_brackets if value.flow_style else self._on_lines)(value.value, number)
             if len(value.value) == 1 and not self.text[self._line_end(key.end_mark.index) : start].strip():
                 return self.unset(name)
             self._read(self.text[:start] + self.text[end:])
 
-    def _lines(self, items: Sequence[Any], number: int) -> tuple[int, int]:
+    def _on_lines(self, items: Sequence[Any], number: int) -> tuple[int, int]:
         """Return where the lines of an item start and end."""
         dashes = _DASH.finditer(self.text, 0, items[number].start_mark.index)
         return max(dash.start() for dash in dashes), self._line_end(_end(items[number]))
 
-    def _part(self, items: Sequence[Any], number: int) -> tuple[int, int]:
+    def _between_brackets(self, items: Sequence[Any], number: int) -> tuple[int, int]:
         """Return where an item of a list in brackets starts and ends, with one of its commas."""
         marks = [(item.start_mark.index, item.end_mark.index) for item in items]
         if number + 1 < len(items):

@@ -1,4 +1,5 @@
--- held: its own author did not retract it. A column, because a search would look up each row that the asker may see.
+-- held: its author did not retract it. Without this column, a search would look up a retraction for each row that the
+-- asker may see.
 alter table memd.rec add column held boolean not null default true;
 update memd.rec r set held = false
 where exists (select from memd.inv i where i.pool = r.pool and i.part = r.part and i.n = r.n and i.by_part = r.part);
@@ -29,16 +30,16 @@ $$;
 revoke execute on function memd.retracted(int, text) from public;
 grant execute on function memd.retracted(int, text) to memd_writer;
 
--- Words of any language as they are, without those of English that nearly every line has: they find nothing, and ranking
--- the lines that have them is most of the time of a search.
+-- Words of any language as they are, without the stop words of English: nearly every line has one, and to rank all these
+-- lines took most of the time of a search.
 create text search dictionary memd.without_stop_words (template = pg_catalog.simple, stopwords = english);
 create text search configuration memd.any_language (copy = pg_catalog.simple);
 alter text search configuration memd.any_language alter mapping replace simple with memd.without_stop_words;
 
--- Behind a policy no index of words is read. A function that reads one in its place would be faster, and its time would
--- tell an asker how often the pools of others have a word.
+-- PostgreSQL does not read this index behind a policy. A function with the owner's rights could read it, but the time
+-- that the function takes would tell the asker how often other pools have a word.
 drop index memd.rec_words_idx;
 
--- A comparison with null, which no withheld partition gives, costs nothing a row.
+-- Where no partition is withheld, the list is null, and PostgreSQL compares no row with it.
 alter policy readable on memd.rec
     using (pool = any((select memd.pools())::int[]) and (part <> all ((select nullif(memd.withheld(), '{}'))::text[])) is not false);

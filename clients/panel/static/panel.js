@@ -96,7 +96,7 @@ as HTML that its templates escaped; this script inserts none. */
     await htmx.ajax("GET", address, { target: "#view", swap: "innerHTML", headers: { "X-Memd-Refresh": address } });
   }
 
-  /* What has the focus when the answer comes has it again, or the row that took the place of its row; what was open is open. */
+  /* After a refresh, the element that had the focus when the answer came has it again, or the row in its place; open parts stay open. */
   let restore = () => {};
 
   function kept() {
